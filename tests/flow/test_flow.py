@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -311,6 +312,37 @@ def test_a_stop_while_a_sink_is_down_leaves_the_last_snapshot(folder):
     lists(folder, ListSource(rows), sink).run()
     assert plain.model_in(folder) == plain.learnt(rows)
     assert [json.loads(output.value) for output in sink.written] == predictions(rows)
+
+
+def test_a_stop_keeps_what_was_learnt_even_if_sinks_were_slow(folder, monkeypatch):
+    """Only a snapshot that is slow itself is not waited for."""
+    monkeypatch.setattr("clasher.flow.flow.SLOW", 0.5)
+    rows, sink, notes = records(400), ListSink(), []
+    source = ListSource(rows)
+    going = lists(folder, source, sink, idle=None, notes=notes)
+    source.before_read = lambda source: going.stop() if source.at >= 200 else None
+    flush = sink.flush
+
+    def slowly():
+        time.sleep(1.0)
+        return flush()
+
+    sink.flush = slowly
+    done = going.run().documents
+    assert not notes
+    assert plain.model_in(folder) == plain.learnt(rows[:done])
+
+
+def test_a_stop_does_not_wait_for_a_slow_snapshot(folder, monkeypatch):
+    monkeypatch.setattr("clasher.flow.flow.SLOW", -1.0)
+    rows, notes = records(400), []
+    source = ListSource(rows)
+    going = lists(folder, source, idle=None, notes=notes)
+    source.before_read = lambda source: going.stop() if source.at >= 200 else None
+    going.run()
+    assert "the next start repeats what came after the last snapshot" in notes[-1]
+    lists(folder, ListSource(rows)).run()
+    assert plain.model_in(folder) == plain.learnt(rows)
 
 
 def test_an_error_of_a_source_ends_the_flow(folder):

@@ -336,7 +336,7 @@ class Flow:
         """Save what was learnt since the last snapshot, in two phases; return False if refused."""
         if not self._news and not always:
             return True
-        began, state, party = time.monotonic(), self._state, self._party
+        state, party = self._state, self._party
         after = 0 if party is None else state.agreed.get(party.name, 0)
         self._outlets.flush(state)
         for role, reader in zip(ROLES, self._readers, strict=False):
@@ -344,7 +344,9 @@ class Flow:
             if kept.get(source.name) is None:  # it had no identity when it was opened
                 with suppress(StreamError):
                     kept[source.name] = source.identity()
+        began = time.monotonic()  # after all waits for sinks: a stop ends those
         self._folder.keep(state, party)
+        self._snapshot_took = time.monotonic() - began
         if party is not None:
             position = state.positions.get(self._documents.name)
             try:
@@ -357,7 +359,6 @@ class Flow:
             self._folder.confirm(state)
         self._news = 0
         self._snapshot_at = time.monotonic()
-        self._snapshot_took = self._snapshot_at - began
         return True
 
     def _go_back(self, error: CommitRefusedError) -> None:

@@ -36,6 +36,7 @@ AWAY: Final = (
     KafkaError._WAIT_COORD, KafkaError._IN_PROGRESS, KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.INVALID_REPLICATION_FACTOR,  # fewer brokers than replicas
     KafkaError._UNKNOWN_PARTITION,  # a broker that has just started
+    KafkaError._DESTROY_BROKER,  # the client forgot one that was away
     KafkaError.NOT_LEADER_FOR_PARTITION,  # it does not lead the partition yet
 )  # fmt: skip
 QUEUE: Final = 50  # milliseconds without fetching while the queue is full; default: a second

@@ -195,7 +195,7 @@ class Rebalances(Trials):
         source = self.broker.url(topic, group=f"desk-{topic}", **SOON)
         self._folders = [here / "a", here / "b"]
         children = [self._flow(folder, source) for folder in self._folders]
-        for moment in moments(draw):
+        for moment in moments(draw, COUNT / 3):  # both still have documents to come
             which = draw.randrange(2)
             await_snapshot(children[which], self._folders[which], moment)
             if children[which].poll() is not None:
@@ -266,9 +266,9 @@ def merged(values: list[list[tuple[int, Any]]]) -> Iterator[Any]:
         yield left[first[1]].pop(0)[1]
 
 
-def moments(draw: random.Random) -> list[float]:
+def moments(draw: random.Random, within: float = COUNT) -> list[float]:
     """When to strike: after a snapshot, and the part of it that is the next one's."""
-    return sorted(draw.uniform(0, COUNT / SNAPSHOT) for _ in range(draw.randint(1, DEATHS)))
+    return sorted(draw.uniform(0, within / SNAPSHOT) for _ in range(draw.randint(1, DEATHS)))
 
 
 def await_snapshot(child: Forked, folder: Path, moment: float) -> None:
