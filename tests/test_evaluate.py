@@ -63,13 +63,14 @@ def figures(result):
 
 
 def background_threads():
-    return [t for t in threading.enumerate() if t.name == "clasher-read-ahead"]
+    return {t for t in threading.enumerate() if t.name == "clasher-read-ahead"}
 
 
 @pytest.fixture(autouse=True)
 def no_thread_is_left():
+    before = background_threads()  # of other tests
     yield
-    assert not background_threads()
+    assert not background_threads() - before
 
 
 @pytest.fixture
