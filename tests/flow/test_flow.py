@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -316,15 +317,16 @@ def test_a_stop_while_a_sink_is_down_leaves_the_last_snapshot(folder):
 
 def test_a_stop_keeps_what_was_learnt_even_if_sinks_were_slow(folder, monkeypatch):
     """Only a snapshot that is slow itself is not waited for."""
-    monkeypatch.setattr("clasher.flow.flow.SLOW", 0.5)
-    rows, sink, notes = records(400), ListSink(), []
+    rows, sink, notes, waited = records(400), ListSink(), [], [0.0]
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + waited[0])
+    monkeypatch.setattr("clasher.flow.flow.time", clock)
     source = ListSource(rows)
     going = lists(folder, source, sink, idle=None, notes=notes)
     source.before_read = lambda source: going.stop() if source.at >= 200 else None
     flush = sink.flush
 
     def slowly():
-        time.sleep(1.0)
+        waited[0] += 60.0
         return flush()
 
     sink.flush = slowly
