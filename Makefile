@@ -12,8 +12,9 @@ help:  ## list the targets
 demo: $(VENV)/all  ## learn from the docstrings of this Python, live, and write a report
 	$(BIN)/clasher demo
 
-# One file of tests stays in one process; more than four processes need much memory.
-PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
+# One file of tests stays in one process; more than four processes need much memory. CI tries a test that failed once
+# more, and lists it as rerun: a slow machine may upset a test of real servers, and should not hide what else it found.
+PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile $(if $(filter true,$(CI)),--reruns 1)
 QUICK := src support tests docs tools README.md
 test: $(VENV)/test programs  ## run the tests: every package, a real browser, a real Redis
 	$(BIN)/python -m pytest $(PARALLEL) -m 'not trial' $(COVERAGE) $(QUICK)
