@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,6 +31,8 @@ FORMS = {
     "tuple": lambda names: repr(tuple(names)),
     "set": lambda names: repr(set(names)),
     "NumPy": lambda names: f"[{' '.join(map(repr, names))}]",
+    "Postgres": lambda names: f"{{{','.join(n if n.isalpha() else json.dumps(n) for n in names)}}}",
+    "bare list": lambda names: f"[{', '.join(names)}]",
 }
 
 
@@ -113,6 +116,55 @@ def test_blanks_that_may_separate_are_a_warning(tmp_path):
     assert {"oil gas"} in found
     assert "blanks separate labels, say Fields(separator=' ')" in notes[0].warning()
     assert read(path, Fields(separator=" "))[0][1] == {"oil", "gas"}
+
+
+@pytest.mark.parametrize(("white", "what"), [("\t", "tabs"), ("\n", "line ends")])
+def test_a_doubt_names_the_white_space(tmp_path, white, what):
+    cells = ["oil", f"oil{white}gas", "gas", f"gold{white}oil", "gold"]
+    path = written(tmp_path / "a.jsonl", cells)
+    [understood] = read(path)[1]
+    assert f"{what} separate labels, say Fields(separator={white!r})" in understood.warning()
+    assert f"say --label-separator {white!r}" in understood.warning(at_terminal=True)
+    assert read(path, Fields(separator=white))[0][1] == {"oil", "gas"}
+
+
+@pytest.mark.parametrize("cell", ['["oil",', "['oil', 'g", '{"oil": tr', "{'oil'"])
+def test_a_list_that_was_cut_off_is_a_bad_record(tmp_path, cell):
+    path = written(tmp_path / "a.csv", ['["oil"]', cell])
+    with pytest.raises(RecordError, match="begins like a list of labels"):
+        read(path)
+
+
+@pytest.mark.parametrize("fields", [None, Fields(separator=";"), Fields(labels_json=True)])
+@pytest.mark.parametrize("end", ["csv", "jsonl", "parquet"])
+def test_labels_that_are_mostly_blank_are_a_warning(tmp_path, end, fields):
+    cells = ['["oil"]' if fields and fields.labels_json else "oil"] * 20 + ["", " "] * 20
+    path = written(tmp_path / f"a.{end}", cells)
+    found, notes = read(path, fields, batch_size=7)
+    assert found == [{"oil"}] * 20 + [None] * 40
+    assert notes[-1].warning().startswith("40 of 60 records have blank labels")
+    assert "say --blank-is-none" in notes[-1].warning(at_terminal=True)
+    how = {"blank_is_none": True}
+    fields = Fields(**how) if fields is None else replace(fields, **how)
+    found, notes = read(path, fields)
+    assert found == [{"oil"}] * 20 + [set()] * 40
+    assert all(note.warning() is None for note in notes)
+
+
+def test_a_few_blank_labels_and_null_are_no_warning(tmp_path):
+    for cells in (["oil", "gas", ""], ["oil", None, None, None]):
+        _, [understood] = read(written(tmp_path / "a.jsonl", cells))
+        assert understood.warning() is None
+
+
+def test_another_separator_beside_the_one_found_is_a_warning(tmp_path):
+    path = written(tmp_path / "a.csv", ["oil|gas"] + ["oil;gas", "Washington, D.C."] * 20)
+    found, notes = read(path)
+    assert found[:2] == [{"oil", "gas"}, {"oil;gas"}]
+    assert [note.is_late for note in notes] == [False, True]
+    assert "';' separates labels" in notes[1].warning()
+    path = written(tmp_path / "b.csv", ["oil|gas"] + ["R&amp;D", "Washington, D.C."] * 20)
+    assert len(read(path)[1]) == 1
 
 
 def test_separators_that_come_late_are_a_warning(tmp_path):

@@ -42,7 +42,7 @@ def test_spellings_of_a_name_are_one_label(kind: str) -> None:
 
 def test_one_document_counts_a_label_once() -> None:
     model = Clasher(1024)
-    model.learn("oil prices rise", ["oil", "oil ", "\u200boil"])
+    model.learn("oil prices rise", ["oil", "oil ", "\u200boil", "oil\0", "\x7foil"])
     assert model.support == {"oil": 1}
 
 
@@ -50,7 +50,11 @@ def test_case_and_inner_blanks_stay() -> None:
     assert LabelSets.of([["Oil", "oil", "crude  oil"]])[0] == {"Oil", "oil", "crude  oil"}
 
 
-@pytest.mark.parametrize("name", [" ", "\u200b", "\t\u2060 ", "\ufeff", "\u3164"])
+@pytest.mark.parametrize(
+    "name",
+    [" ", "\u200b", "\t\u2060 ", "\ufeff", "\u3164", "\0", "\x1b", "\u115f", "\u034f", "\ufe0f",
+     "\u0301", "\U000e0001"],
+)  # fmt: skip
 def test_an_invisible_name_is_refused(name: str) -> None:
     model = Clasher(1024)
     for labels in ([["oil"], [name]], [{"oil"}, {name: False}], pa.array([["oil"], [name]])):

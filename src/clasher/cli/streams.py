@@ -71,7 +71,8 @@ def _records(given: dict[str, Any]) -> dict[str, Any]:
     text, id_ = given.pop("text", None), given.pop("id")
     labels = given.pop("labels", f"{text}{id_}")  # a command that reads none: no record has this
     separator, is_json = given.pop("label_separator", None), given.pop("labels_json", False)
-    fields = Fields(text, labels, id_, separator, is_json)
+    separator = {r"\t": "\t", r"\n": "\n"}.get(separator, separator)
+    fields = Fields(text, labels, id_, separator, is_json, given.pop("blank_is_none", False))
     return {"fields": fields, "files": pop_values(given, ("format", "delimiter", "encoding"))}
 
 
@@ -90,14 +91,16 @@ def field_options(*, labelled: bool, texts: bool = True, guess: bool = True) -> 
     return _stream_option(*([text] if texts else []), *(labels if labelled else []), id_)
 
 
-def label_texts(*, guess: bool) -> tuple[str, str]:
+def label_texts(*, guess: bool) -> tuple[str, str, str]:
     """Declare how labels written as text are separated; ``guess``: whether records are sampled."""
     default = "JSON or |; text with ; or , is refused"
     if guess:
         default = "JSON, |, or what the first records suggest: ; or ,"
     return (
-        f"--label-separator TEXT  What separates the labels in a text (default: {default}).",
+        f"--label-separator TEXT  What separates the labels in a text, \\t for a tab (default: "
+        f"{default}).",
         "--labels-json  Labels are JSON in a text: a list, or an object label → true or false.",
+        "--blank-is-none  Documents with blank labels have none (default: theirs are unknown).",
     )
 
 
@@ -212,7 +215,7 @@ class Stream:
         def on_labels(understood: Understood) -> None:
             if not quiet and not understood.is_late:
                 terminal.say(str(understood))
-            if (doubt := understood.warning("--label-separator {}")) is not None:
+            if (doubt := understood.warning(at_terminal=True)) is not None:
                 terminal.warn(doubt)
 
         return open_stream(self.paths, self.fields, on_labels=on_labels, **self.files, **how)

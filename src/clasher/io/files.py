@@ -1,6 +1,6 @@
 """Records of files and standard input, read in batches and in bounded memory.
 
-Text formats may be compressed as a whole, which the first bytes or the extension tell; Parquet and
+Text formats may be compressed as a whole, detected by the first bytes or the extension. Parquet and
 Arrow IPC (file or stream format) are compressed inside only. Files are read one after the other.
 """
 
@@ -72,7 +72,7 @@ def open_stream(
         before the first batch that depends on it, and again if a doubt arises later. By default a
         doubt is a ``LabelFormWarning``.
     delimiter
-        The separator of cells of CSV and TSV; by default the header tells.
+        The separator of cells of CSV and TSV; by default found in the header.
     encoding
         The encoding of text files, such as ``"cp1252"``; UTF-8 by default.
 
@@ -107,7 +107,7 @@ def open_stream(
     guesses = labelled and fields.separator is None and not fields.labels_json
     reading = Reading(fields, labelled, batch_size=batch_size, limit=limit, longest=longest)
     reading.bad = on_error or BadRecords()
-    reading.detection = Detection(on_labels) if guesses else None
+    reading.detection, reading.on_labels = Detection(on_labels) if guesses else None, on_labels
     return _read(sources, reading)
 
 

@@ -1,13 +1,15 @@
 """The format of a file, and the state that the readers of all formats share.
 
-The extension or the caller tells the format, the first bytes the compression. Readers decode whole
-batches; ``Reading.judge`` checks the records of a batch that failed one by one.
+The extension or the caller names the format; the first bytes or the extension give the compression.
+Readers decode whole batches; ``Reading.judge`` checks records of a failed batch one by one.
 """
 
 from __future__ import annotations
 
 import codecs
+import errno
 import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
@@ -18,7 +20,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clasher.errors import LabelError, RecordError, SettingError, StreamError
-from clasher.io.label_cells import Detection, DoubtfulLabelsError, checked, split
+from clasher.io.label_cells import (
+    Detection,
+    DoubtfulLabelsError,
+    OnLabels,
+    Understood,
+    checked,
+    is_blank,
+    split,
+)
 from clasher.io.records import Batch, FaultError, Fields, Id, LabelValue, Record, listing
 from clasher.io.writers import BadRecords
 from clasher.labels import LabelSets
@@ -73,10 +83,12 @@ class InputFile:
             extension = "csv"
         if format is None and os.path.isdir(name):
             raise StreamError(
-                f"{name} is a folder; name the files in it ({os.path.join(name, '*.jsonl')}), or "
+                f"{name} is a folder; name the files in it ({shlex.quote(name)}/*.jsonl), or "
                 f"the dataset that it holds with --format NAME (see clasher datasets)"
             )
         if extension not in KINDS:
+            if not os.path.lexists(name) and not format:
+                raise StreamError(f"{name} cannot be read: {os.strerror(errno.ENOENT)}")
             what = f"format {format!r}" if format else f"the extension of {name}"
             known = ", ".join(f".{kind}" for kind in KINDS)
             known += "; text formats also with .gz, .zst, .xz, .bz2"
@@ -102,7 +114,7 @@ class InputFile:
 
 
 def compression_of(head: bytes) -> Compression | None:
-    """Tell the compression of data by its first bytes."""
+    """Detect the compression of data by its first bytes."""
     return next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), None)
 
 
@@ -118,6 +130,7 @@ Value: TypeAlias = bytes | Mapping[str, Any] | FaultError
 
 _MISSING: Final = object()
 
+FEW: Final = 20  # records of which most may have blank labels without a warning
 LONGEST_RECORD = 256 << 20  # bytes of a record in a text file, by default
 BATCH_BYTES = 64 << 20  # about, after which a batch of long records ends early
 
@@ -148,6 +161,8 @@ class Reading:
     records: int = 0  # so far in all files, with bad ones: the number of the last one
     delivered: int = 0
     detection: Detection | None = None  # finds the separator of labels; None: never guess
+    on_labels: OnLabels | None = None
+    blank: int = 0  # records whose labels are a blank text
 
     def room(self) -> int:
         if self.limit is None:
@@ -187,6 +202,7 @@ class Reading:
         fields = self.fields
         try:
             if isinstance(value, str):
+                self.blank += is_blank(value)
                 if self.detection is None:
                     return fields.split(value)
                 self.detection.has_text = True
@@ -211,7 +227,7 @@ class Reading:
         decode: Callable[[Any], Record],
         reject: Callable[[str, Any, FaultError, bytes | None], None] | None = None,
     ) -> Batch | Held:
-        """Make a batch of the good ones of some values, each with its place and a spare id."""
+        """Make a batch of the good values; each value comes with its place and a spare id."""
         records: list[Record] = []
         for place, spare, value in values:
             try:
@@ -235,17 +251,20 @@ class Reading:
         texts: Sequence[str] | pa.LargeStringArray,
         labels: Sequence[LabelValue | str] | None,
     ) -> Batch | Held:
-        detection = self.detection
+        detection, cells = self.detection, [x for x in labels or () if isinstance(x, str)]
         if labels is None or detection is None:
-            return Batch.of(ids, texts, labels, self.fields)
-        if str in set(map(type, labels)):
-            detection.has_text = True
-            labels = [self.fields.listed(x) if isinstance(x, str) else x for x in labels]
-        held = Held(ids, pa.array(texts, pa.large_string()), labels)
-        if not detection.is_open:
-            return self._settled(held)
-        LabelSets.of([x for x in labels if not isinstance(x, str)])  # refuses bad ones now
-        return held
+            batch: Batch | Held = Batch.of(ids, texts, labels, self.fields)
+        else:
+            if cells:
+                detection.has_text = True
+                labels = [self.fields.listed(x) if isinstance(x, str) else x for x in labels]
+            batch = Held(ids, pa.array(texts, pa.large_string()), labels)
+            if not detection.is_open:
+                batch = self._settled(batch)
+            else:  # refuse bad ones now
+                LabelSets.of([x for x in labels if not isinstance(x, str)])
+        self.blank += sum(map(is_blank, cells))
+        return batch
 
     def of_records(self, records: Sequence[tuple[Any, str, LabelValue | str]]) -> Batch | Held:
         """Make a batch of records that have ids."""
@@ -266,6 +285,12 @@ class Reading:
                 held.clear()
         detection.close()
         yield from map(self._settled, held)
+        if (
+            self.on_labels
+            and not self.fields.blank_is_none
+            and 2 * self.blank > self.delivered >= FEW
+        ):
+            self.on_labels(Understood(None, self.delivered, 0, [], is_late=True, blank=self.blank))
 
     def _settled(self, batch: Batch | Held) -> Batch:
         if isinstance(batch, Batch):

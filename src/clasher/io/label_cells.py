@@ -1,7 +1,8 @@
 """Labels written as one text: a list, or names with a separator between them.
 
 ``Fields(labels_json=True)`` reads each text as JSON, ``Fields(separator=…)`` splits it there.
-Otherwise a JSON list, a JSON object or a Python list is read as such, and ``|`` separates.
+Otherwise a JSON list, a JSON object, a Python list or a list without quotes, as databases write it
+(``{oil,gas}``), is read as such, and ``|`` separates.
 ``open_stream`` also splits at ``;`` or ``,`` where the first records show that it separates labels
 (``Detection``). Resumed streams and Spark cannot look ahead the same way each time: they never
 guess, and refuse a text with ``;`` or ``,`` until an option decides.
@@ -40,17 +41,21 @@ _LATE: Final = 20  # doubtful texts after the first records that cause a warning
 _LONGEST_LITERAL: Final = 1 << 20  # characters of a Python list that are parsed
 _REPEATED: Final = 1000  # characters of lists that are remembered
 _SEPARATORS: Final = (DEFAULT_SEPARATOR, ";", ",")
+_WHITE: Final = {"\t": "tabs separate", "\n": "line ends separate", " ": "blanks separate"}
 _BRACKETS: Final = {"[": "]", "{": "}", "(": ")"}
 _PIECES: Final = {  # semicolons of HTML entities and commas of numbers separate nothing
     ";": re.compile(r"(?:&#?\w{1,31};|[^;])+"),
     ",": re.compile(r"(?:(?<=\d),(?=\d)|[^,])+"),
 }
 _ARRAY: Final = re.compile(r"\[\s*(?:(?:'[^']*'|\"[^\"]*\")\s+)+(?:'[^']*'|\"[^\"]*\")\s*\]")
+_BROKEN: Final = re.compile(r"""[\[{]\s*["']""")  # a list that was cut off
+_PLAIN: Final = re.compile(r"""[\[{](\s*(?:"[^"]*"|[^][{}"',:]+)\s*(?:,|(?=[]}]$)))+[]}]""")
+_ITEM: Final = re.compile(r"""\s*(?:"([^"]*)"|([^,]+))\s*(?:,|$)""")
 _QUOTED: Final = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 
 
 class LabelFormWarning(UserWarning):
-    """It is doubtful how labels that are written as one text are separated."""
+    """The separator of labels written as one text is uncertain."""
 
 
 class DoubtfulLabelsError(StreamError):
@@ -64,9 +69,16 @@ def read_list(text: str) -> Listed | str:
     """Read a text that is a list or an object; return any other unchanged."""
     stripped = text.strip()
     if _BRACKETS.get(stripped[:1]) != stripped[-1:] and stripped != "set()":
+        if _BROKEN.match(stripped):
+            raise LabelError(f"{_shown(text)} begins like a list of labels, and does not end so")
         return text
     value = (_parsed_again if len(stripped) <= _REPEATED else _parsed)(stripped)
     return checked(value) if isinstance(value, list | dict) else text
+
+
+def is_blank(text: str) -> bool:
+    """Whether a text has no character but white space."""
+    return not text or text.isspace()
 
 
 def read_json(text: str) -> Listed:
@@ -99,15 +111,17 @@ def refuse_doubtful(text: str) -> None:
 
 
 def _first_doubt(
-    texts: Collection[str], default: tuple[str | None, str] = (None, "")
+    texts: Collection[str],
+    default: tuple[str | None, str] = (None, ""),
+    separators: Sequence[str] = _SEPARATORS[1:],
 ) -> tuple[str | None, str]:
     """Find a character that may separate labels, and a text that has it."""
-    each = ((separator, text) for separator in _SEPARATORS[1:] for text in texts)
+    each = ((separator, text) for separator in separators for text in texts)
     return next((pair for pair in each if len(pieces(pair[1], pair[0])) > 1), default)
 
 
 def pieces(text: str, separator: str) -> list[str]:
-    """Split a text where the character is sure to separate."""
+    """Split a text where the character certainly separates."""
     if separator not in text or separator not in _PIECES:
         return split(text, separator)
     return list(filter(None, map(normal_name, _PIECES[separator].findall(text))))
@@ -120,7 +134,7 @@ class Understood:
     Attributes
     ----------
     separator : str | None
-        What separates labels; None where each text is one label, or a list.
+        The separator of labels; None if each text is one label or a list.
     records, labels : int
         Records looked at, and different labels in them.
     first : list of str
@@ -128,9 +142,11 @@ class Understood:
     lists : bool
         Whether texts are lists.
     doubt : str | None
-        A character that may separate labels, and may not; ``cell`` has it.
+        A character that might be a separator; ``cell`` is a text with it.
     is_late : bool
         Whether the doubt came up later; then the other attributes are empty.
+    blank : int
+        Records with a blank text, if these are more than half; ``records`` are all of the stream.
     """
 
     separator: str | None
@@ -141,25 +157,34 @@ class Understood:
     doubt: str | None = None
     cell: str = ""
     is_late: bool = False
+    blank: int = 0
 
     def __str__(self) -> str:
         how = "written as lists" if self.lists else "one in each text"
         if self.separator is not None:
             how = f"separated by '{self.separator}'"
         first = ", ".join(map(_shown, self.first[:5])) + (", …" if len(self.first) > 5 else "")
+        records = "record" if self.records == 1 else f"{self.records:,} records"
         return (
-            f"labels: {self.labels:,} in the first {self.records:,} records, {how}; "
+            f"labels: {self.labels:,} in the first {records}, {how}; "
             f"first record: {first or 'none'}"
         )
 
-    def warning(self, option: str = "Fields(separator={})") -> str | None:
+    def warning(self, *, at_terminal: bool = False) -> str | None:
         """Say what is doubtful and how to decide it, if anything is."""
+        if self.blank:
+            option = "--blank-is-none" if at_terminal else "Fields(blank_is_none=True)"
+            return (
+                f"{self.blank:,} of {self.records:,} records have blank labels, which were taken "
+                f"as unknown; if these documents have no label, say {option}"
+            )
         if self.doubt is None:
             return None
-        what = "blanks separate" if self.doubt == " " else f"'{self.doubt}' separates"
+        option = "--label-separator {!r}" if at_terminal else "Fields(separator={!r})"
+        what = _WHITE.get(self.doubt, f"'{self.doubt}' separates")
         return (
             f"{_shown(self.cell)} was taken for one label; if {what} labels, say "
-            f"{option.format(repr(self.doubt))}, if not, {option.format(repr('|'))}"
+            f"{option.format(self.doubt)}, if not, {option.format(self.separator or '|')}"
         )
 
 
@@ -167,30 +192,31 @@ OnLabels: TypeAlias = Callable[[Understood], object]
 
 
 def warn_of(understood: Understood) -> None:
-    """Warn of a doubt, as Python code is warned."""
+    """Issue a ``LabelFormWarning`` if there is a doubt."""
     if text := understood.warning():
         warnings.warn(text, LabelFormWarning, stacklevel=2)
 
 
 @dataclass
 class Detection:
-    """Finds out from the first records of a stream what separates labels."""
+    """Detects the separator of labels from the first records of a stream."""
 
     on_labels: OnLabels = warn_of
     separator: str = DEFAULT_SEPARATOR
     is_open: bool = True
-    has_text: bool = False  # labels that are all lists need no word
+    has_text: bool = False  # labels that are all lists need no notice
     records: int = 0
     bytes: int = 0
     _cells: dict[str, int] = field(default_factory=dict)  # different texts, by first appearance
     _listed: set[str] = field(default_factory=set)
     _first: Sequence[str] | str | None = None
     _has_doubtful: bool = False
-    _watched: int = _LATE  # doubtful texts after the first records
+    _watched: int = _LATE  # doubtful texts after the first records, which have one of these
+    _others: Sequence[str] = _SEPARATORS[1:]
 
     @property
     def holds_back(self) -> bool:
-        """Whether records that were looked at depend on what is yet to be found out."""
+        """Whether sampled records still wait for the separator."""
         return self.is_open and self._has_doubtful
 
     def look(self, labels: Iterable[Listed | str], sizes: Iterable[int] | None = None) -> None:
@@ -224,11 +250,14 @@ class Detection:
         """Warn where separators begin to appear after the first records."""
         if self._watched >= _LATE:
             return
-        doubtful = [cell for cell in labels if isinstance(cell, str) and _first_doubt([cell])[0]]
+        texts = (x for x in labels if isinstance(x, str) and self.separator not in x)
+        doubtful = [x for x in texts if _first_doubt([x], separators=self._others)[0]]
         self._watched += len(doubtful)
         if self._watched >= _LATE:
-            doubt, cell = _first_doubt([doubtful[_LATE - self._watched - 1]])
-            self.on_labels(Understood(None, 0, 0, [], doubt=doubt, cell=cell, is_late=True))
+            latest = [doubtful[_LATE - self._watched - 1]]
+            doubt, cell = _first_doubt(latest, separators=self._others)
+            how = Understood(self.separator, 0, 0, [], doubt=doubt, cell=cell, is_late=True)
+            self.on_labels(how)
 
     def _decide(self, found: str | None) -> None:
         self.is_open = False
@@ -238,7 +267,9 @@ class Detection:
         names = self._listed.union(*(split(cell, self.separator) for cell in self._cells))
         first = split(self._first, self.separator) if isinstance(self._first, str) else self._first
         doubt, cell = self._doubt() if found is None else (None, "")
-        self._watched = 0 if found is None and doubt is None else _LATE
+        self._watched = 0 if doubt is None else _LATE
+        if found is not None:  # commas are common in names
+            self._others = "|;".replace(found, "")
         how = (first or [], not self._cells, doubt, cell)
         self.on_labels(Understood(found, self.records, len(names), *how))
         self._cells.clear()
@@ -270,7 +301,10 @@ class Detection:
         alone = {cell.strip() for cell in self._cells if len(cell.split()) == 1}
         looks = [cell for cell in several if not alone.isdisjoint(cell.split())]
         has_blanks = len(looks) >= max(2, 0.5 * len(several))
-        return _first_doubt(self._cells, (" ", looks[0]) if has_blanks else (None, ""))
+        if not has_blanks:
+            return _first_doubt(self._cells)
+        white = next((x for x in _WHITE if any(x in cell for cell in looks)), " ")
+        return _first_doubt(self._cells, (white, next((x for x in looks if white in x), looks[0])))
 
 
 def _parsed(text: str) -> Any:
@@ -283,6 +317,8 @@ def _parsed(text: str) -> Any:
         return []
     if _ARRAY.fullmatch(text):  # as NumPy prints text; Python would join the pieces
         return [one or other for one, other in _QUOTED.findall(text)]
+    if _PLAIN.fullmatch(text):
+        return [one or other.strip() for one, other in _ITEM.findall(text[1:-1])]
     if len(text) > _LONGEST_LITERAL:
         return None
     try:

@@ -1,8 +1,9 @@
-"""Records, batches of them, and what is wrong with a bad one.
+"""Records, batches of records, and the faults of bad ones.
 
 A record has a text, labels and an id. Labels are a list of text, a mapping label → bool, null for
 an unlabelled document, or one text, which ``clasher.io.label_cells`` reads. A blank text means
-unlabelled too, since CSV writes null this way; a lone separator means "labelled, with nothing".
+unlabelled too, since CSV writes null this way, unless ``Fields(blank_is_none=True)`` says that the
+document has no label; so does a lone separator.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Id: TypeAlias = int | str
 LabelValue: TypeAlias = list[str] | dict[str, bool] | None
 
 SKIP: Final = "skip bad records with --on-error skip"
-_MEND: Final = f"mend it, or {SKIP}"
+_FIX: Final = f"fix it, or {SKIP}"
 _DELIMITER: Final = re.compile(r"[^\w. -]")
 _LABEL_COLUMN: Final = pa.large_list(pa.large_string())
 
@@ -48,6 +49,8 @@ class Fields:
         and ``|`` separates; ``open_stream`` also detects ``;`` and ``,``.
     labels_json
         Read labels written as one text as JSON only.
+    blank_is_none
+        Whether a blank text says that the document has no label, instead of unknown ones.
 
     Examples
     --------
@@ -60,6 +63,7 @@ class Fields:
     id: str | None = "id"
     separator: str | None = None
     labels_json: bool = False
+    blank_is_none: bool = False
 
     def __post_init__(self) -> None:
         for parameter in ("text", "labels", "id", "separator"):
@@ -77,10 +81,7 @@ class Fields:
             raise SettingError(f"text, labels and id must be different fields. {got}")
 
     def split(self, text: str) -> LabelValue:
-        """Read the labels in one text; a blank one means None, unlabelled.
-
-        A text that may hold several labels is refused.
-        """
+        """Read the labels in one text; None if unlabelled. Refuse a text of doubtful form."""
         value = self.listed(text)
         if not isinstance(value, str):
             return value
@@ -88,13 +89,13 @@ class Fields:
         return label_cells.split(value, label_cells.DEFAULT_SEPARATOR)
 
     def listed(self, text: str) -> LabelValue | str:
-        """Read a text that needs no look at others; return any other unchanged.
+        """Parse a text that can be read on its own; return others unchanged.
 
         >>> Fields().listed('["oil"]'), Fields().listed("oil;gas"), Fields().listed(" ")
         (['oil'], 'oil;gas', None)
         """
-        if not text or text.isspace():
-            return None
+        if label_cells.is_blank(text):
+            return [] if self.blank_is_none else None
         if self.separator is not None:
             return label_cells.split(text, self.separator)
         return label_cells.read_json(text) if self.labels_json else label_cells.read_list(text)
@@ -179,7 +180,7 @@ def numbered(ids: Sequence[Id | None], spare: Iterable[Id]) -> list[Id]:
 class FaultError(Exception):
     """A bad record, before its place in the stream is known."""
 
-    def __init__(self, problem: str, remedy: str = _MEND, raw: bytes | None = None) -> None:
+    def __init__(self, problem: str, remedy: str = _FIX, raw: bytes | None = None) -> None:
         super().__init__(problem)
         self.problem, self.remedy, self.raw = problem, remedy, raw
 

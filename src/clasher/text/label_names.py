@@ -1,7 +1,7 @@
 """Names of labels: one spelling for names that look the same.
 
-``É`` can be written in two ways (NFC and NFD), and ``oil`` with blanks or zero-width characters
-around it. Models see names in NFC without these. Upper and lower case stay different.
+``É`` can be written in two ways (NFC and NFD), and ``oil`` with blanks, zero-width or control
+characters around it. Models see names in NFC without these. Upper and lower case stay different.
 """
 
 import unicodedata
@@ -15,14 +15,15 @@ T = TypeVar("T")
 # Zero-width characters, direction marks, and blanks that str.isspace does not know.
 INVISIBLE: Final = (
     "\u00ad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e"
-    "\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\u2800\u3164\ufeff\uffa0"
+    "\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\u2800\u3164\ufeff\uffa0\u115f\u1160"
+    + "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0)]))
 )
 
 
 def normal_name(name: str) -> str:
-    """Return a name in NFC, without white space and zero-width characters around it."""
+    """Return a name in NFC, without white space and invisible characters around it."""
     name = name.strip()
-    if name.isascii():
+    if name.isascii() and name.isprintable():
         return name
     name = unicodedata.normalize("NFC", name)
     while name and (name[0] in INVISIBLE or name[-1] in INVISIBLE):
@@ -41,9 +42,14 @@ def check_name(name: Any, where: str = "") -> str:
             f"{where}a label must be non-empty text, without lone surrogates. Got {name!r} instead."
         )
     normal = normal_name(name)
-    if not normal:
+    if not normal or not (normal.isascii() or any(map(_is_visible, normal))):
         raise LabelError(f"{where}a label must have a visible character. Got {name!r} instead.")
     return normal
+
+
+def _is_visible(character: str) -> bool:
+    """Whether a character shows by itself: accents, blanks and format characters do not."""
+    return character not in INVISIBLE and unicodedata.category(character)[0] not in "CMZ"
 
 
 def normal_states(states: Mapping[str, T], where: str = "") -> dict[str, T]:

@@ -276,6 +276,7 @@ def test_targets_are_looked_at_before_the_work(option, tmp_path, monkeypatch):
 
 def test_dead_letters_need_a_file_of_their_own(tmp_path):
     path = stream(tmp_path)
+    content = Path(path).read_bytes()
     for target, problem in (
         (tmp_path, "Is a directory"),
         (tmp_path / "none" / "file", "No such file or directory"),
@@ -283,6 +284,7 @@ def test_dead_letters_need_a_file_of_their_own(tmp_path):
     ):
         args = ("evaluate", path, *SMALL, "--on-error", "dead-letter", target)
         assert problem in one_line(run(*args, code=2))
+    assert Path(path).read_bytes() == content
 
 
 def test_figures_are_shown_even_if_a_file_cannot_be_written(tmp_path):

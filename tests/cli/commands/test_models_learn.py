@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -137,10 +139,12 @@ def test_ctrl_c_before_the_first_document_leaves_no_file(model, interrupting):
 
 def test_a_folder_or_a_stream_is_no_model(tmp_path):
     path = stream(tmp_path)
+    content = Path(path).read_bytes()
     assert "is a directory" in one_line(run("learn", path, "--model", tmp_path, code=2))
     assert "would overwrite a file of the stream" in one_line(
         run("learn", path, "--model", path, code=2)
     )
+    assert Path(path).read_bytes() == content
 
 
 # ── unlearn ──────────────────────────────────────────────────────────────────────────────────────

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 @command("evaluate", "Measure the quality: test, then train.")
 @stream_options(labelled=True)
 @section("Stream")(
-    "--label-probability P = 1  Show the model the labels of a document with this probability only "
-    "(default: 1); all documents are judged. --seed decides which.",
+    "--label-probability P = 1  Probability that the model sees a document's labels (default: 1); "
+    "every prediction is still judged. --seed picks the documents.",
     type=click.FloatRange(0, 1),
 )
 @settings_options
@@ -34,17 +34,13 @@ if TYPE_CHECKING:
     "--window N = 10  The length of the sliding window, in units of --every.",
 )
 def evaluate_command(
-    stream: Stream,
-    options: ModelOptions,
-    json_path: str | None,
-    report: str | None,
-    save: str | None,
-    **how: Any,
-) -> None:
+    stream: Stream, options: ModelOptions, json_path: str | None, report: str | None,
+    save: str | None, **how: Any,
+) -> None:  # fmt: skip
     """Classify each document of a stream, then learn its labels.
 
-    So each document is new to the model that is judged by it. Ctrl-C ends the
-    stream: all outputs are written, with the figures so far.
+    Every prediction is therefore made on unseen text. Ctrl-C ends the stream:
+    all outputs are written, with the figures so far.
 
     $ clasher evaluate news.jsonl
     $ clasher evaluate reuters.parquet --paper 1 --json figures.json
@@ -86,14 +82,9 @@ def evaluate_command(
                 terminal.write_json(json_path, result.to_dict())
             if report is not None:
                 write_report(
-                    report,
-                    result,
-                    title=stream.name,
-                    stream=", ".join(stream.paths),
-                    command=shlex.join(["clasher", *sys.argv[1:]]),
-                    model=model,
-                    sample=sample,
-                )
+                    report, result, title=stream.name, stream=", ".join(stream.paths),
+                    command=shlex.join(["clasher", *sys.argv[1:]]), model=model, sample=sample,
+                )  # fmt: skip
         for path in outputs.values():
             if path is not None and path != terminal.STANDARD_STREAM:
                 terminal.say(f"wrote {path}")
@@ -131,6 +122,6 @@ def demo_command(report: str, svg: str | None, limit: int, seed: int) -> None:
 
     $ clasher demo --report demo.html
     """
-    from clasher.cli.demonstration import run_demo
+    from clasher.cli.demo import run_demo
 
     run_demo(report, limit=limit, seed=seed, svg=svg)

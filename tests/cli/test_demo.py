@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from clasher.cli import demo_corpus, demonstration
-from clasher.cli.demonstration import RULES, run_demo
+from clasher.cli import demo, demo_corpus
+from clasher.cli.demo import RULES, run_demo
 from clasher.cli.report.examples import Sample
 from clasher.errors import SettingError, StreamError
 from clasher.io import Batch
@@ -36,13 +36,13 @@ def _collect(limit: int, seed: int) -> demo_corpus.Collection:
 
 @pytest.fixture(autouse=True)
 def small_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demonstration, "DIMENSIONS", 256)
-    monkeypatch.setattr(demonstration, "EVERY", 10)
-    monkeypatch.setattr(demonstration, "collect", _collect)
+    monkeypatch.setattr(demo, "DIMENSIONS", 256)
+    monkeypatch.setattr(demo, "EVERY", 10)
+    monkeypatch.setattr(demo, "collect", _collect)
 
 
 def test_piped_it_prints_plain_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report = tmp_path / "demonstration.html"
+    report = tmp_path / "demo.html"
     run_demo(report, limit=LIMIT)
     out = capsys.readouterr().out
     assert not CONTROLS.search(out)
@@ -77,7 +77,7 @@ def test_commands_to_copy_are_whole_wherever_python_lies(
 
 def test_same_seed_same_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def figures(seed: int) -> list[list[str]]:
-        run_demo(tmp_path / "demonstration.html", limit=LIMIT, seed=seed)
+        run_demo(tmp_path / "demo.html", limit=LIMIT, seed=seed)
         rows = table(capsys.readouterr().out)
         return [row[:2] + row[3:5] for row in rows]  # without the speed
 
@@ -89,7 +89,7 @@ def test_on_a_terminal_it_is_live_and_in_colour(
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
-    run_demo(tmp_path / "demonstration.html", limit=LIMIT)
+    run_demo(tmp_path / "demo.html", limit=LIMIT)
     out = capsys.readouterr().out
     assert "\x1b[32m" in out  # green
     assert "\x1b[?25l" in out  # a cursor hidden while it moves
@@ -97,8 +97,8 @@ def test_on_a_terminal_it_is_live_and_in_colour(
 
 
 def test_picture(tmp_path: Path) -> None:
-    svg = tmp_path / "demonstration.svg"
-    run_demo(tmp_path / "demonstration.html", limit=LIMIT, svg=svg)
+    svg = tmp_path / "demo.svg"
+    run_demo(tmp_path / "demo.html", limit=LIMIT, svg=svg)
     picture = svg.read_text(encoding="utf-8")
     assert picture.startswith("<svg")
     assert picture.count("perceptron</text>") == 1  # the last frame only
@@ -119,30 +119,30 @@ def test_ctrl_c_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
-            run_demo(tmp_path / "demonstration.html", limit=LIMIT)
+            run_demo(tmp_path / "demo.html", limit=LIMIT)
     finally:
         signal.signal(signal.SIGINT, before)
-    assert not (tmp_path / "demonstration.html").exists()
+    assert not (tmp_path / "demo.html").exists()
 
 
 def test_a_python_without_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing() -> Iterator[demo_corpus.Module]:
         return iter(())
 
-    monkeypatch.setattr(demonstration, "collect", demo_corpus.collect)
+    monkeypatch.setattr(demo, "collect", demo_corpus.collect)
     monkeypatch.setattr(demo_corpus, "standard_library", nothing)
     monkeypatch.setattr(demo_corpus, "installed_packages", nothing)
     with pytest.raises(StreamError, match="without its sources"):
-        run_demo(tmp_path / "demonstration.html")
+        run_demo(tmp_path / "demo.html")
 
 
 def test_a_report_that_cannot_be_written_stops_before_the_work(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="no directory"):
-        run_demo(tmp_path / "nowhere" / "demonstration.html")
+        run_demo(tmp_path / "nowhere" / "demo.html")
 
 
 def test_the_demo_learns_compares_and_reports(tmp_path: Path) -> None:
-    target = tmp_path / "demonstration.html"
+    target = tmp_path / "demo.html"
     text = run("demo", "--report", target, "--limit", 40, "--seed", 1).stdout
     for rule in ("margin", "centroid", "mistake", "perceptron"):
         assert rule in text
