@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from clasher import Analyzer, Clasher, Settings
 from clasher.errors import SettingError
-from clasher.kernels.state import CENTROID, MARGIN, MISTAKE, PERCEPTRON
-from clasher.kernels.weightings import ICSDF, NO_MEASURE, ODDS
+from clasher.kernels.state import CENTROID, MARGIN, MISTAKE, PERCEPTRON, RULES
+from clasher.kernels.weightings import ICSDF, NO_MEASURE, ODDS, WEIGHTINGS
 from clasher.settings import CHOICES, VectorSettings, declarations, default_of
 from support.environment import optional
 
@@ -43,10 +43,8 @@ valid = st.builds(
         ("dimensions", "an integer from 2 to 1073741824", [0, 1, -5, 2**30 + 1, 8.0, "8", True]),
         ("max_labels", "an integer from 1 to 16777216", [0, -1, 2**24 + 1, 2.5, None, False]),
         ("seed", "an integer from 0 to 9223372036854775807", [-1, 2**63, 0.0, "0", None]),
-        ("rule", "one of 'margin', 'centroid', 'mistake', 'perceptron'", ["mode1", None, 1, []]),
-        ("weighting", "one of 'tfidf', 'tf', 'icf', 'icsdf', 'chi2', 'ig', 'or', 'gini', "
-         "'given'",
-         ["idf", "chi", None]),
+        ("rule", f"one of {', '.join(map(repr, RULES))}", ["mode1", None, 1, []]),
+        ("weighting", f"one of {', '.join(map(repr, WEIGHTINGS))}, 'given'", ["idf", "chi", None]),
         ("similarity", "one of 'cosine', 'euclidean'", ["l1", None]),
         ("tf", "one of 'log', 'count'", ["raw", None]),
         ("norm", "one of 'l2', 'none'", ["l1", None]),

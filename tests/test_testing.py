@@ -98,7 +98,7 @@ class QueueSource(ListSource, Party):
         if self.store.number == number:
             return
         if self.store.number != after:
-            raise StreamError("list: was set back")
+            raise StreamError("list: was reset")
         self.store.done, self.store.number = max(self.store.done, position or 0), number
 
 
@@ -340,7 +340,7 @@ class QueueSink(ListSink, Party):
         if self.committed(caller) == number:
             return
         if self.committed(caller) != after:
-            raise StreamError("list: was set back")
+            raise StreamError("list: was reset")
         self.seen += self.held
         self.held, self.seen.number = [], number
 

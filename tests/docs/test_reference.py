@@ -27,6 +27,7 @@ PACKAGES = (
     "clasher.flow",
     "clasher.frames",
     "clasher.io",
+    "clasher.testing",
 )
 
 

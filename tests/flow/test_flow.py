@@ -476,7 +476,7 @@ def test_snapshots_that_a_party_would_never_agree_to_are_refused(folder):
 
 
 @pytest.mark.parametrize(
-    ("committed", "what"), [(0, "agreed was set back"), (99, "is older than agreed")]
+    ("committed", "what"), [(0, "agreed was reset"), (99, "is older than agreed")]
 )
 def test_a_party_that_remembers_something_else_is_refused(folder, committed, what):
     rows, log = records(200), {}
@@ -496,7 +496,7 @@ def test_a_prepared_snapshot_waits_for_its_party(folder):
     source.refuses = interrupt
     with pytest.raises(KeyboardInterrupt):
         lists(folder, source).run()
-    with pytest.raises(FolderError, match="has not decided yet whether snapshot"):
+    with pytest.raises(FolderError, match="has not confirmed snapshot"):
         lists(folder, ListSource(records(20))).run()
 
 

@@ -13,7 +13,7 @@ from tests.flow.plain import SETTINGS, records
 from tests.flow.runs import OFTEN, flow, run
 from tests.io.connectors.redis.test_stream import BOTH, add
 
-WHICH = "does not know this stream. To learn it as well, from its beginning: --new-stream"
+WHICH = "not from this stream. To learn it too, from the beginning, add --new-stream"
 
 
 class Named(ListSource):
@@ -50,7 +50,7 @@ def test_another_spelling_of_a_server_is_the_same_stream(server, folder, options
     figures = flow(folder, elsewhere(server, "news", **options), notes=notes).run()
     assert figures.documents == len(rows)
     assert plain.model_in(folder) == plain.learnt(rows)
-    assert any("is the stream that was read as redis://127.0.0.1" in line for line in notes)
+    assert any("this is the stream read as redis://127.0.0.1" in line for line in notes)
     assert run(folder, server.url("news", **options)).documents == len(rows)
 
 
@@ -79,7 +79,7 @@ def test_a_stream_that_was_made_again_is_another_one(server, folder):
     run(folder, server.url("news"))
     server.client.delete("news")
     add(server, records(100)[60:])
-    with pytest.raises(StreamError, match=r"is not the stream that was read before.*--new-stream"):
+    with pytest.raises(StreamError, match=r"is not the stream read before.*--new-stream"):
         run(folder, server.url("news"))
     assert run(folder, server.url("news"), new_stream=True).documents == 100
     assert run(folder, server.url("news")).documents == 100
@@ -95,7 +95,7 @@ def test_another_stream_must_be_allowed(server, folder, options):
     notes = []
     going = flow(folder, server.url("more", **options), notes=notes, new_stream=True)
     assert going.run().documents == 100
-    assert any("as a new stream, after redis://127.0.0.1" in line for line in notes)
+    assert any("has already read redis://127.0.0.1" in line for line in notes)
     assert run(folder, server.url("more", **options)).documents == 100  # it is known by now
     assert plain.model_in(folder) == plain.learnt(records(100))
 

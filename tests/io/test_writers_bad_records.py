@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from clasher.errors import RecordError, SettingError, StreamError
 from clasher.io.writers import BadRecords, letter
 
-ERROR = RecordError("news.jsonl", 3, "broken JSON", "mend it", b'{"text": "\xff')
+ERROR = RecordError("news.jsonl", 3, "broken JSON", "fix it", b'{"text": "\xff')
 
 
 def test_stopping_raises_the_error_itself():
@@ -22,7 +22,7 @@ def test_stopping_raises_the_error_itself():
 def test_skipping_counts_and_remembers_the_first():
     bad = BadRecords("skip")
     bad.handle(ERROR)
-    bad.handle(RecordError("news.jsonl", 4, "other", "mend it"))
+    bad.handle(RecordError("news.jsonl", 4, "other", "fix it"))
     assert bad.skipped == 2
     assert bad.first is ERROR
 
@@ -35,7 +35,7 @@ def test_a_dead_letter_says_where_what_and_holds_the_record(tmp_path):
     assert msgspec.json.decode(path.read_bytes()) == {
         "source": "news.jsonl",
         "record": 3,
-        "error": "broken JSON; mend it",
+        "error": "broken JSON; fix it",
         "raw": '{"text": "\\xff',
     }
     bad.close()

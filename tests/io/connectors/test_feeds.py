@@ -112,7 +112,7 @@ def test_a_list_of_feeds_is_read(web, tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("", "there is no feed in it"), ("ftp://x\n", "is no web address"), (None, "cannot be read")],
+    [("", "it lists no feed"), ("ftp://x\n", "is not a web address"), (None, "cannot be read")],
 )
 def test_a_bad_list_is_reported(tmp_path, content, message):
     optional("feedparser", "feeds")
@@ -279,9 +279,9 @@ RUBBISH = {
     "an escape": (b"HTTP/1.1 500 \x1b[31mred\r\n\r\n", "500 ?[31mred"),
     "a cut chunk": (OK + b"Transfer-Encoding: chunked\r\n\r\nff\r\nabc", "IncompleteRead"),
     "a bad chunk": (OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n", "IncompleteRead"),
-    "a cut body": (OK + b"Content-Length: 99999\r\n\r\n" + FEED, "was cut"),
+    "a cut body": (OK + b"Content-Length: 99999\r\n\r\n" + FEED, "was truncated"),
     "cut gzip": (
-        OK + b"Content-Encoding: gzip\r\n\r\n" + gzip.compress(FEED)[:-20], "was cut"
+        OK + b"Content-Encoding: gzip\r\n\r\n" + gzip.compress(FEED)[:-20], "was truncated"
     ),
     "many headers": (OK + b"X: y\r\n" * 101 + b"\r\n", "got more than 100 headers"),
     "a long header": (OK + b"X: " + b"y" * 70_000 + b"\r\n\r\n", "LineTooLong"),
@@ -395,5 +395,5 @@ def test_names_and_passwords_are_sent_and_not_shown(web):
 def test_a_list_with_a_bad_address_is_reported(tmp_path, url):
     optional("feedparser", "feeds")
     (tmp_path / "feeds.txt").write_text(f"http://localhost/feed\n{url}\n")
-    with pytest.raises(SettingError, match="is no web address"):
+    with pytest.raises(SettingError, match="is not a web address"):
         source_at(f"feeds:{tmp_path}/feeds.txt")

@@ -236,7 +236,7 @@ def test_a_server_that_was_set_back_is_noticed(server, folder, copy, more):
     shutil.copytree(copy, server.folder)
     server.start()
     add(server, records(400)[200 : 200 + more])
-    with pytest.raises(StreamError, match="was set back"):
+    with pytest.raises(StreamError, match="was reset"):
         run(folder, server.url("news"))
 
 

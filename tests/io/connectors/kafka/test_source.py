@@ -181,13 +181,13 @@ def test_a_recreated_topic_is_another_one(server, topic):
     source = opened(server.url(topic))
     position = read(source, 5)[-1].position
     source.close()
-    with pytest.raises(StreamError, match="is not the cluster that was read before"):
+    with pytest.raises(StreamError, match="is not the cluster read before"):
         opened(server.url(topic), position | {"cluster": "another"})
     delete(server, topic)
     create(server, topic)
-    with pytest.raises(StreamError, match="is not the topic that was read before"):
+    with pytest.raises(StreamError, match="is not the topic read before"):
         opened(server.url(topic), position)
-    with pytest.raises(StreamError, match="partition 0: was set back: it was read up to 5"):
+    with pytest.raises(StreamError, match="partition 0: was reset: it was read up to 5"):
         opened(server.url(topic), position | {"topic": None})
 
 
@@ -198,7 +198,7 @@ def test_a_recreated_topic_must_be_allowed(server, topic, folder):
     delete(server, topic)
     create(server, topic)
     fill(server, topic, plain.records(9)[5:])
-    with pytest.raises(StreamError, match=r"is not the stream that was read before.*--new-stream"):
+    with pytest.raises(StreamError, match=r"is not the stream read before.*--new-stream"):
         run(folder, server.url(topic))
     assert run(folder, server.url(topic), new_stream=True).documents == 9
     other = server.url(topic).replace("127.0.0.1", "localhost")

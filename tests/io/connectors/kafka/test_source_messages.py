@@ -135,7 +135,10 @@ def test_an_avro_value_without_a_frame_may_begin_with_a_zero():
 
 @pytest.mark.parametrize(
     ("decode", "problem"),
-    [(json.loads, "the decoder: JSONDecodeError: "), (decoders.to_list, "made a list of it")],
+    [
+        (json.loads, "the decoder: JSONDecodeError: "),
+        (decoders.to_list, "returned a list, not a mapping"),
+    ],
 )
 def test_what_a_decoder_cannot_decode_is_poison(decode, problem):
     ((_, _, said, raw),) = chunk_of([message(b"{")], decode=decode).poison

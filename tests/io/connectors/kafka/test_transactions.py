@@ -72,7 +72,7 @@ def test_an_earlier_runner_of_the_name_is_fenced(server, topic):
     new = joined(url)
     new.write(OUT)
     commit(new, 1)
-    with pytest.raises(StreamError, match=r"was set back: .* now ends at snapshot 1"):
+    with pytest.raises(StreamError, match=r"was reset: .* now ends at snapshot 1"):
         commit_after(old, 2, after=5)
     assert len(outputs(server, topic)) == 3
     old.close()
@@ -155,7 +155,7 @@ def test_a_topic_of_commits_that_is_gone_is_missed(server, topic, folder):
     run(*given, transactional=True)
     client = admin(server)
     client.delete_topics([f"{topic}-commits"])[f"{topic}-commits"].result(PATIENCE)
-    with pytest.raises(StreamError, match="was set back: it knows snapshot 0 of this model"):
+    with pytest.raises(StreamError, match="was reset: it has snapshot 0 of this model"):
         run(*given, transactional=True)
 
 

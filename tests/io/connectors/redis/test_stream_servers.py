@@ -27,7 +27,7 @@ def test_a_server_that_was_set_back_is_noticed(server, folder, copy, options):
     run(folder, server.url("news", **options))
     server.set_back(copy)
     add(server, records(180)[100:])
-    with pytest.raises(StreamError, match="was set back"):
+    with pytest.raises(StreamError, match="was reset"):
         run(folder, server.url("news", **options))
 
 
@@ -36,7 +36,7 @@ def test_a_stream_that_was_set_back_and_has_grown_since_is_noticed(server, folde
     add(server, records(60))
     run(folder, server.url("news"))
     server.set_back(copy)
-    with pytest.raises(StreamError, match=r"was set back: it was read up to \S+, and now ends"):
+    with pytest.raises(StreamError, match=r"was reset: it was read up to \S+, and now ends"):
         run(folder, server.url("news"))
 
 
@@ -53,7 +53,7 @@ def test_a_server_that_was_set_back_on_the_way_is_noticed(server, folder, copy):
         commit(caller, number, *more)
 
     party.commit = set_back
-    with pytest.raises(StreamError, match="was set back: it knows snapshot 0"):
+    with pytest.raises(StreamError, match="was reset: it has snapshot 0"):
         going.run()
 
 
