@@ -92,7 +92,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
-    """A test, or an example, that ends for want of an extra is one that misses something."""
+    """Skip a test or an example that lacks an extra; in CI, fail it."""
     try:
         yield
     except Exception as error:

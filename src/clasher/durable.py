@@ -84,7 +84,7 @@ def rename(source: Path, target: Path) -> None:
 
 
 def link(source: Path, path: Path) -> None:
-    """Give a file a second name, in place of the file that has it; not flushed."""
+    """Hard-link a file to ``path``, replacing any file there; not flushed."""
     scratch = path.with_name(f"{path.name}.tmp")
     scratch.unlink(missing_ok=True)
     os.link(source, scratch)

@@ -158,8 +158,8 @@ def evaluate(
     limit
         Stop after this many documents.
     label_probability
-        Show the model the labels of a document with this probability only (section 6.6). Every
-        document is still predicted and judged, and its words are counted.
+        The probability that the model sees a document's labels (section 6.6). Every document is
+        still predicted and judged, and its words are counted.
     seed
         Decides, with the position of a document in the stream, whether its labels are shown.
     on_progress

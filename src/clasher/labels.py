@@ -68,7 +68,7 @@ class LabelSets(Sequence[set[str]]):
 
     @classmethod
     def of(cls, labels: Any, documents: int | None = None) -> LabelSets:
-        """Read the labels of many documents; refuse another number of them than ``documents``.
+        """Read the labels of many documents; refuse them if their number is not ``documents``.
 
         Names are numbered by first document, then by text, so that a stream has the same numbers
         however it is stored.
@@ -202,7 +202,7 @@ class LabelIndex:
         return list(dict.fromkeys(name for name in names if name not in self.numbers))
 
     def check(self, sets: LabelSets, evicting: bool = False) -> LabelSets:
-        """Refuse ``sets`` if there is no room for their new names; evicting, for one document's."""
+        """Refuse new names that do not fit; if ``evicting``, only too many in one document."""
         most, new = self.max_labels, [] if evicting else self.unknown(sets)
         if len(self) + len(new) > most:
             raise LabelCapacityError(

@@ -56,7 +56,7 @@ class Figures:
 
 
 PRECISION, RECALL, F1 = (1, 1, 0), (1, 0, 1), (2, 1, 1)
-"""How often tp, fp and fn count in the denominator of a measure; tp counts alike above."""
+"""Weights of tp, fp and fn in each denominator; the numerator weights tp alike."""
 
 
 def _ratios(measure: tuple[int, int, int], counts: IntArray) -> FloatArray:

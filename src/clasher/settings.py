@@ -99,10 +99,10 @@ class VectorSettings:
         "(section 3.6). `given` takes the weights that documents come with (`Clasher.take_rows`).",
     )] = "tfidf"
     tf: Annotated[str, choice(
-        ["log", "count"], "How the count of a word enters: as 1 + ln(count), or as it is."
+        ["log", "count"], "Use of a word's count: log means 1 + ln(count), count means unchanged."
     )] = "log"
     norm: Annotated[str, choice(
-        ["l2", "none"], "Whether to scale every document to unit length (l2)."
+        ["l2", "none"], "Length normalisation; l2 scales every document to length 1."
     )] = "l2"
     seed: Annotated[int, integer(0, 2**63 - 1, "Seed of the hash functions.")] = 0
     words: Annotated[bool, yes_or_no(
@@ -112,7 +112,7 @@ class VectorSettings:
     )] = False
     half_life: Annotated[float | None, number(
         1.0, 1e12, "None or a number of documents from 1 to 1e+12",
-        "Number of documents after which what was learnt counts half.",
+        "Halve the weight of a document after this many later ones.",
         unset="nothing is forgotten",
     )] = None
     analyzer: Annotated[Analyzer | None, ANALYZER] = None
@@ -146,11 +146,11 @@ class LearningSettings(VectorSettings):
         unset="learnt from the stream by margin and perceptron, else at least one",
     )] = None
     max_labels: Annotated[int, integer(
-        1, 2**24, "Largest number of labels that the stream may have."
+        1, 2**24, "Maximum number of labels in the stream."
     )] = 4096
     on_full: Annotated[str, choice(
         ["error", "evict"],
-        "At one label more: raise an error, or evict the label unseen for longest.",
+        "When a label exceeds the maximum: raise an error, or evict the label unseen for longest.",
     )] = "error"
     depth: Annotated[int, integer(
         1, 16, "Number of rows of the sketch of document frequencies, up to 16.",
@@ -158,8 +158,8 @@ class LearningSettings(VectorSettings):
         "with an IDF.",
     )] = 1
     conservative: Annotated[bool, yes_or_no(
-        "--conservative", "Raise only the counters of a deeper sketch that must rise.",
-        "This conservative update makes smaller errors; with one row it changes nothing.",
+        "--conservative", "Use conservative updates in a sketch of several rows: smaller errors.",
+        "They raise only the counters that must rise; with one row they change nothing.",
     )] = False
     detector: Annotated[str, choice(
         ["none", "window", "adwin"],

@@ -26,6 +26,11 @@ import msgspec
 from clasher.errors import StreamError, UnreachableError
 from clasher.io.protocol import Caller, Chunk, Output, Party, Poison, Position, Sink, Source
 
+__all__ = [
+    "ConformanceError", "SinkCase", "SinkChecks", "SourceCase", "SourceChecks", "check_sink",
+    "check_source",
+]  # fmt: skip
+
 POISON: Final = b"no \xff record"
 WAIT: Final = 0.05  # seconds given to a single read
 
@@ -62,7 +67,7 @@ class SourceCase(_Case, ABC):
         raise NotImplementedError
 
     def lose(self) -> None:
-        """Delete what comes right after the first two records, or make these others."""
+        """Delete the records right after the first two, or change the first two."""
         raise NotImplementedError
 
     def replace(self) -> None:
@@ -133,7 +138,7 @@ class Arrival(NamedTuple):
 
 
 def arrivals(chunks: Iterable[Chunk]) -> list[Arrival]:
-    """List what is in chunks: the records of each, then its poison."""
+    """List the arrivals in chunks: the records of each, then its poison."""
     found: list[Arrival] = []
     for chunk in chunks:
         texts, labels = chunk.records.texts.to_pylist(), chunk.records.labels
@@ -310,7 +315,7 @@ class SourceChecks:
         try:
             found = reader.all(reader.open(position), 1)
         except UnreachableError as error:
-            raise ConformanceError(f"it is taken for a server that is away: {error}") from error
+            raise ConformanceError(f"a loss looks like an unreachable server: {error}") from error
         except StreamError:
             return
         raise ConformanceError(f"records are gone after {position!r}, and {found} came")
@@ -321,9 +326,9 @@ class SourceChecks:
         identity = case.source().identity()
         if identity is None:
             raise SkipTest("the stream has no identity")
-        _ensure(case.source().same(identity), "a source does not know its stream again")
+        _ensure(case.source().same(identity), "a source does not recognise its stream")
         if _attempt(case.put, records(2, 5)):
-            _ensure(case.source().same(identity), "a stream that grew is not known again")
+            _ensure(case.source().same(identity), "a stream that grew is not recognised")
         if _attempt(case.replace):
             _ensure(not case.source().same(identity), "another stream is taken for this one")
 
@@ -349,10 +354,7 @@ class SourceChecks:
 
 
 def _learnt_with_crashes(case: SourceCase, reader: Opener) -> list[Any]:
-    """Learn as ``clasher run`` does, with snapshots in two phases; crash at each of their steps.
-
-    What follows a crash must not depend on its step. Return the ids in the end.
-    """
+    """Learn as ``clasher run`` does, crashing at each step of a snapshot; return the learnt ids."""
     saved: tuple[int, Position, list[Any]] = (0, None, [])  # the snapshot that counts
     prepared = None
     for crash_after in ("read", "prepared", "committed", "read", "prepared", "committed", "never"):
@@ -427,7 +429,7 @@ class SinkChecks:
             _ensure(found == [one.value for one in _outputs(6)], f"6 outputs became {len(found)}")
 
     def test_hides_outputs_until_the_commit(self, case: SinkCase, opener: Opener) -> None:
-        """What a party wrote appears with its commit, and never without."""
+        """Outputs of a party appear when it commits, and only then."""
         sink = opener.open()
         _skip_unless(sink.party is not None, "the sink is no party")
         sink.write(_outputs(3))
@@ -466,7 +468,7 @@ class SinkChecks:
 
 
 def _check_party(party: Party, position: Position, retried: Callable[..., Any]) -> None:
-    """Commit 1 twice, and 3 after 2, which never was."""
+    """Commit 1 twice, then 3 after 2, which was never committed."""
     retried(party.commit, _ME, 1, 0, position)
     _without_error(lambda: party.commit(_ME, 1, 0, position), "commit 1 once more")
     _ensure_committed(1, retried(party.committed, _ME), "after commit 1")

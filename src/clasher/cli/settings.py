@@ -75,8 +75,7 @@ def _run(value: str) -> tuple[int, int]:
 
 
 load_option = _text(
-    "load --tokenizer MODULE:FUNCTION  The function that cuts the model's text into words, if it "
-    "was given one.",
+    "load --tokenizer MODULE:FUNCTION  The model's own tokenizer, if it was created with one.",
     type=load_function,
     callback=lambda _ctx, _param, value: lambda path: clasher.Clasher.load(path, tokenizer=value),
 )
@@ -109,8 +108,8 @@ ANALYSIS_OPTIONS = (
         default=None,
     ),
     _text(
-        "--tokenizer MODULE:FUNCTION  Cut text into words with a function of yours; commands ask "
-        "for it again with the model.",
+        "--tokenizer MODULE:FUNCTION  Cut text into words with a function of yours; name it again "
+        "whenever you use the model.",
         type=load_function,
     ),
 )

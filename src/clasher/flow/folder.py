@@ -2,13 +2,13 @@
 
 lock                 held by the process as long as it lives
 begun.json           the model file that it began with, if any
-runner               its name, by which brokers know its consumers and transactions
+runner               its name, which brokers know its consumers and transactions by
 snapshots/           the model and the positions of its streams, the last two
 model.clasher        the model of the newest snapshot
 dead-letters.jsonl   arrivals that are not records, unless they go elsewhere
 
 A snapshot keeps a position for each address, and the identity of the stream (``Source.identity``),
-which finds it under another address. The user must allow a stream that the folder does not know.
+which finds it under another address. The user must allow a stream that is new to the folder.
 """
 
 import os
@@ -46,7 +46,7 @@ class FlowFolder(LockedFolder):
         return not self.snapshots.versions() and not self.snapshots.damaged()
 
     def runner(self) -> str:
-        """Return the name of this folder's user for brokers, drawn once."""
+        """Return the name that brokers know this folder by, drawn at random once."""
         path = self.path / "runner"
         if not path.exists():
             durable.replace_bytes(path, f"clasher-{secrets.token_hex(8)}\n".encode())
@@ -71,8 +71,8 @@ class FlowFolder(LockedFolder):
         committed = None if party is None else party.committed(caller)
         if prepared is not None and party is None:
             raise FolderError(
-                f"{self.path}: a broker has not decided yet whether snapshot {prepared} counts; "
-                f"go on with the streams of the last run first"
+                f"{self.path}: the broker has not confirmed snapshot {prepared}; first run again "
+                f"with the streams of the last run"
             )
         if prepared is not None and committed == prepared:
             self.snapshots.confirm(prepared)
@@ -110,16 +110,16 @@ class FlowFolder(LockedFolder):
             return
         if committed < expected:
             what = (
-                f"{party.name} was set back: it knows snapshot {committed} of this model, which "
-                f"has gone on to {expected}; entries may be missing or come twice"
+                f"{party.name} was reset: it has snapshot {committed} of this model, which is at "
+                f"{expected}; entries may be missing or repeated"
             )
         else:
             what = (
                 f"{self.path} is older than {party.name} expects: it has snapshot {expected}, but "
-                f"{committed} was agreed to"
+                f"{committed} was committed"
             )
         raise StreamError(
-            f"{what}. Restore the other side of the two, or begin a new folder, and a new group, "
+            f"{what}. Restore both to the same snapshot, or begin a new folder and a new group "
             f"with this model: --initial-model {self.path / MODEL}"
         )
 
@@ -137,10 +137,10 @@ def recognise(
         if before is not None and identity is not None and not source.same(before):
             if not new:
                 raise StreamError(
-                    f"{name}: is not the stream that was read before: it was set back, replaced or "
-                    f"made again. Restore it, or learn it from its beginning as a new one: {OPTION}"
+                    f"{name}: this is not the stream read before: it was reset, replaced or "
+                    f"recreated. Restore it, or add {OPTION} to learn it from the beginning"
                 )
-            warn(f"{name}: is not the stream that was read before; begins with it as a new one")
+            warn(f"{name}: this is not the stream read before; reading it as a new one")
             del state.positions[name]
             if source.party is not None:
                 state.agreed.pop(source.party.name, None)
@@ -150,14 +150,14 @@ def recognise(
         if (earlier := next(same, None)) is not None:
             state.positions[name] = state.positions.pop(earlier)
             kept[name] = kept.pop(earlier)
-            if earlier in state.agreed:  # the party may be the source itself, and has its name
+            if earlier in state.agreed:  # the source itself may be the party
                 state.agreed[name] = state.agreed.pop(earlier)
-            warn(f"{name}: is the stream that was read as {earlier}; goes on where it was")
+            warn(f"{name}: this is the stream read as {earlier}; continuing from its position")
         elif new:
-            warn(f"{name}: begins with it as a new stream, after {', '.join(known)}")
+            warn(f"{name}: reading a new stream; this folder has already read {', '.join(known)}")
         else:
             raise StreamError(
-                f"{name}: this folder has learnt {role} of {', '.join(known)}, and does not know "
-                f"this stream. To learn it as well, from its beginning: {OPTION}"
+                f"{name}: this folder has learnt {role} from {', '.join(known)}, not from this "
+                f"stream. To learn it too, from the beginning, add {OPTION}"
             )
     kept[name] = kept.get(name) if identity is None else identity

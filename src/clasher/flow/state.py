@@ -63,14 +63,14 @@ class Documents(NamedTuple):
 
 
 class Window(OrderedDict[str, T]):
-    """Items that wait for their other half, by id: the last ``most`` at most."""
+    """The last ``most`` items that wait for a match, by id."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
         self.most = most
 
     def put(self, own: Id, item: T) -> tuple[str, T] | None:
-        """Add an item, or replace it; return the oldest one if it had to make room."""
+        """Add or replace an item; return the oldest one if it had to make room."""
         self[str(own)] = item
         self.move_to_end(str(own))
         return self.popitem(last=False) if len(self) > self.most else None
@@ -107,8 +107,7 @@ def _pieces(raw: bytes) -> list[bytes]:
 class Seen:
     """The digests of the last documents and of their labels.
 
-    They recognise a document by stream, id, text and whether it has labels; other labels are a
-    correction.
+    A document is known by stream, id, text and whether it has labels; other labels correct it.
     """
 
     def __init__(self, most: int, known: Iterable[tuple[bytes, bytes]] = ()) -> None:
@@ -294,14 +293,14 @@ class FlowState(Judged):
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """The counts since the folder was made, and the current values of a flow.
+    """The counts of a flow since its folder was made, and its current values.
 
     Attributes
     ----------
     documents, labelled, joined : int
-        Documents learnt; with labels or after them; whose labels came later.
+        Documents learnt, documents labelled on arrival, and documents labelled later.
     poison, duplicates, unmatched : int
-        Arrivals that went to the dead letters; that had come before; labels without a document.
+        Dead letters, repeated arrivals, and labels whose document never came.
     waiting, early : int
         Documents that wait for their labels, and labels that wait for their documents.
     labels : int
@@ -315,8 +314,7 @@ class Figures:
     snapshot, snapshot_seconds : int, float
         The number of the last snapshot, and how long it took.
     refused, troubles : int
-        In this run: commits that another party refused; how often a stream did not answer, or
-        answered again.
+        In this run: refused commits, and times that a stream stopped or resumed answering.
     """
 
     documents: int = 0

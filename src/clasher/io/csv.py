@@ -143,7 +143,7 @@ class _Feed:
 
 
 def _converter(header: list[str], source: str, reading: Reading) -> Callable[[list[str]], _Row]:
-    """Find the wanted columns, and return what makes a record of a row."""
+    """Find the wanted columns; return a function from row to record."""
     at: dict[str, int] = {}
     for option, field, is_needed in reading.wanted():
         if header.count(field) > 1:

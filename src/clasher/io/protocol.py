@@ -85,10 +85,10 @@ class Caller:
     Attributes
     ----------
     id : str
-        The name of the model's folder for good: consumers and transactions have it.
+        A permanent name of the model's folder, used for consumers and transactions.
     settle : callable
-        For sources that are about to lose what they delivered. Call it within ``read``: it returns
-        when everything is learnt and committed, and raises ``StoppedError`` if that cannot be.
+        For sources that are about to lose entries they delivered. Call it within ``read``: it
+        returns when all are learnt and committed, or raises ``StoppedError`` if that is impossible.
     tell : callable
         Shows the user one line.
     """
@@ -133,11 +133,11 @@ class Party(ABC):
         Raises
         ------
         CommitRefusedError
-            Somebody else got what was learnt here: the runner goes back to ``after``.
+            Another runner got entries learnt here: this one goes back to ``after``.
         UnreachableError
             The outcome is unknown: the runner calls again.
         StreamError
-            The server lost what it knew, for example after a restore.
+            The server lost its state, for example after a restore.
         """
 
 
@@ -175,16 +175,16 @@ class Source(ABC):
     def open(self, position: Position, caller: Caller) -> None:
         """Prepare to read what follows ``position``; None: from the beginning, for a new reader.
 
-        Called again after a refused commit, with the position of the snapshot before. Then deliver
-        again what was delivered since, as far as it still belongs to the caller.
+        Called again after a refused commit, with the position of the snapshot before. Then repeat
+        the later deliveries, as far as they still belong to the caller.
         """
 
     @abstractmethod
     def read(self, most: int, seconds: float) -> Chunk | None:
         """Return the next arrivals, at most ``most``; None if nothing arrives within ``seconds``.
 
-        Return what is there without waiting for more. Raise ``CommitRefusedError`` if what was
-        delivered since the last commit went to somebody else.
+        Return available arrivals without waiting for more. Raise ``CommitRefusedError`` if arrivals
+        delivered since the last commit went to another runner.
         """
 
     def lag(self) -> int | None:
@@ -222,7 +222,7 @@ class Sink(ABC):
     def open(self, position: Position, caller: Caller) -> None:
         """Prepare to write after ``position``, which ``flush`` returned; None: for the first time.
 
-        Delete what was written after it if possible, since it will be written again.
+        Delete later outputs if possible: they will be written again.
         """
 
     @abstractmethod
@@ -266,9 +266,9 @@ def lost_letter(name: str, place: str | int, how_many: int) -> Poison:
 
 
 def set_back(name: str, known: object, now: object) -> StreamError:
-    """Return the error for a server that knows less than the model, as after a restore."""
+    """Return the error for a server with less data than the model, as after a restore."""
     remedy = "Restore it, or begin a new folder with this model: --initial-model"
-    problem = f"was set back: it was read up to {known}, and now ends at {now}"
+    problem = f"was reset: it was read up to {known}, and now ends at {now}"
     return StreamError(f"{name}: {problem}. {remedy}")
 
 

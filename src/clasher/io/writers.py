@@ -198,7 +198,7 @@ class BadRecords(Closing):
     Examples
     --------
     >>> with BadRecords("skip") as bad:
-    ...     bad.handle(RecordError("news.jsonl", 3, "broken JSON", "mend it"))
+    ...     bad.handle(RecordError("news.jsonl", 3, "broken JSON", "fix it"))
     >>> bad.skipped
     1
     """

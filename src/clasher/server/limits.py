@@ -192,7 +192,7 @@ class Body:
         return message
 
     async def is_over(self) -> bool:
-        """Read on for a while before an early response, which a client that sends would miss."""
+        """Drain the body before an early response, which a client still sending would miss."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._gate.limits.linger_seconds):
                 while not self.is_complete:

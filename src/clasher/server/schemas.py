@@ -166,7 +166,7 @@ class RecentList(Struct, frozen=True, kw_only=True):
 class AlarmList(Struct, frozen=True, kw_only=True):
     """Changes that the model noticed, newest first."""
 
-    alarms: list[structs.Alarmed]
+    alarms: list[structs.DriftAlarm]
 
 
 class TeachItems(Struct, frozen=True, kw_only=True):

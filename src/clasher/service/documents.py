@@ -405,7 +405,7 @@ class Answer:
     def give(
         self, find: Callable[[], PredictedDocument], labels: Labels, log: Log, seq: int
     ) -> Feedback:
-        """Make the entry for an answer, from the labels that the document has by now."""
+        """Make the entry for an answer, from the document's current labels."""
         document = find()
         before, after = document.taught, combine(document.taught, labels)
         self._change(document, after, seq)

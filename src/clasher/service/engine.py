@@ -238,7 +238,7 @@ class Engine:
         """Return a predicted document by its id."""
         return self._queue.get(id).recent()
 
-    def alarms(self) -> list[structs.Alarmed]:
+    def alarms(self) -> list[structs.DriftAlarm]:
         """Return the drift alarms of the model, newest first."""
         untaught = self._queue.untaught(self._log.elapsed())
         with self._copies.reading() as state:

@@ -173,7 +173,7 @@ class Pipeline:
         return future
 
     def request_model(self) -> Future[BinaryIO]:
-        """Return the model as an open file, after all that is queued now."""
+        """Return the model as an open file, after everything queued so far."""
         future: Future[BinaryIO] = Future()
         with self._written:
             self._refuse_if(self._has_written_all)
@@ -198,7 +198,7 @@ class Pipeline:
             self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
-        """Stop acknowledging for good: what is not on disk was never promised."""
+        """Stop acknowledging permanently; only data on disk was acknowledged."""
         with self._came:
             if self.failure is not None:
                 return

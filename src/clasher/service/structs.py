@@ -66,7 +66,7 @@ class Prediction(Struct, frozen=True, kw_only=True):
     version: int
 
 
-class Otherwise(Struct, frozen=True, kw_only=True):
+class ChangedPrediction(Struct, frozen=True, kw_only=True):
     """A recent document that would now get other labels."""
 
     id: str
@@ -83,7 +83,7 @@ class Changes(Struct, frozen=True, kw_only=True):
 
     probabilities: list[tuple[str, float, float]]
     threshold: tuple[float, float]
-    documents: list[Otherwise]
+    documents: list[ChangedPrediction]
 
 
 class Receipt(Struct, frozen=True, kw_only=True):
@@ -102,7 +102,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
     changes: Changes | None = None
 
 
-class Stretch(Struct, frozen=True, kw_only=True):
+class Passage(Struct, frozen=True, kw_only=True):
     """Part of a text, in characters, and its evidence for a label (negative: against it)."""
 
     start: int
@@ -119,7 +119,7 @@ class Explained(Struct, frozen=True, kw_only=True):
     label: str
     is_predicted: bool
     probability: float
-    words: list[Stretch]
+    words: list[Passage]
     other: dict[str, float]
 
 
@@ -238,7 +238,7 @@ class Leased(Struct, frozen=True, kw_only=True):
     leased_until: float
 
 
-class Alarmed(Struct, frozen=True, kw_only=True):
+class DriftAlarm(Struct, frozen=True, kw_only=True):
     """A drift alarm of the model (see ``clasher.Alarm``); ``label`` None means all labels.
 
     ``at`` is its time, None if it came with a replaced model. ``frequency`` is the label's share of

@@ -85,7 +85,7 @@ def explained(explanation: Explanation, most: int = STRETCHES) -> structs.Explai
         label=explanation.label,
         is_predicted=explanation.predicted,
         probability=explanation.probability,
-        words=[structs.Stretch(start=a, stop=b, evidence=evidence[a, b]) for a, b in sorted(shown)],
+        words=[structs.Passage(start=a, stop=b, evidence=evidence[a, b]) for a, b in sorted(shown)],
         other=other,
     )
 
@@ -162,7 +162,7 @@ def label_page(
     )
 
 
-def alarms(state: ServiceState, untaught: Sequence[PredictedDocument]) -> list[structs.Alarmed]:
+def alarms(state: ServiceState, untaught: Sequence[PredictedDocument]) -> list[structs.DriftAlarm]:
     """Describe the alarms of the model, newest first, with documents worth teaching."""
     uncertain = sorted(untaught, key=lambda document: document.margin)
     every, recent = state.quality.all, state.quality.recent()
@@ -181,7 +181,7 @@ def alarms(state: ServiceState, untaught: Sequence[PredictedDocument]) -> list[s
             teach = [document for document in uncertain if label in document.probabilities]
             f1 = estimate_f1(recent.counts.get(number, NONE))
         found.append(
-            structs.Alarmed(
+            structs.DriftAlarm(
                 **msgspec.to_builtins(alarm), words=str(alarm), at=state.rung.get(alarm.document),
                 frequency_before=frequency_before, frequency=frequency,
                 recovered=f1 if f1.is_enough else None,
@@ -205,7 +205,7 @@ def compare(
     texts = [answer.text for answer in answers] + [document.text for document in recent]
     old, new = before.decide_many(texts), after.decide_many(texts)
     otherwise = [
-        structs.Otherwise(
+        structs.ChangedPrediction(
             id=document.id, text=document.text[:SHOWN],
             before=sorted(old[0][place]), after=sorted(new[0][place]),
         )

@@ -5,7 +5,7 @@ with SplitMix64. The upper half of the bits gives the bucket h(w), the lowest bi
 both are independent. This can never change: models depend on it.
 
 Documents may also be features, names with values: ``{"wheat": 2, "corn": 1}`` is the text *wheat
-corn wheat*. Names are hashed as they are, in any order; a name that is not text is printed.
+corn wheat*. Names, converted to text with ``str``, are hashed as they are, in any order.
 
 =================  ==========================================
 value              meaning
@@ -13,7 +13,7 @@ value              meaning
 a number           the count, may be a fraction or negative
 ``True``           1
 0, ``False``       the feature is absent
-``None``, NaN      the feature is unknown: the same
+``None``, NaN      the feature is unknown: treated as absent
 text               the feature ``name=text`` counts 1
 =================  ==========================================
 

@@ -66,7 +66,7 @@ def code_points(fold_numbers: bool = False, marks: bool = False) -> npt.NDArray[
 
 @functools.cache
 def letters(lower: bool, fold_numbers: bool) -> npt.NDArray[np.uint32]:
-    """Return what a hash reads for every code point: its lower case, or itself."""
+    """Return the code point to hash for each code point: its lower case, or itself."""
     table = code_points(fold_numbers)
     codes = np.arange(len(table), dtype=np.uint32)
     changed = table >> scan.KIND > 0 if lower else table & scan.LETTER == ord("0")
@@ -208,7 +208,7 @@ class Analysis:
         self._stems = None if analyzer.stemmer is None else Stems(analyzer.stemmer, initial)
 
     def clean(self, texts: Buffers, tracing: bool = False) -> tuple[Buffers, Any]:
-        """Remove markup and addresses; if ``tracing``, return where each byte of a text was too."""
+        """Remove markup and addresses; if ``tracing``, also return where each byte was."""
         origin = np.arange(len(texts.data) + 1) if tracing else np.empty(0, np.int64)
         if not (self.analyzer.strip_html or self.analyzer.strip_urls):
             return texts, origin
@@ -390,7 +390,7 @@ class Offsets:
 
 
 def _search(words: scan.Words, raw: bytes) -> Any:
-    """Return where each byte of the words is in a text that has them in order, in any case.
+    """Return the place of each byte of the words in a text that has them in order, ignoring case.
 
     A word that is not found gets the empty place after the word before it.
     """

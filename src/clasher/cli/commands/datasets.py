@@ -135,7 +135,7 @@ def read_(
     "--documents N = 10000  The number of documents.",
     "--labels N = 50  The number of labels.",
     "--at N  The document at which the drift starts (default: half-way).",
-    "--width N  How many documents the drift takes, or lie between two turns of a recurring one "
+    "--width N  Length of the drift in documents; if recurring, documents between two changes "
     "(default: a tenth of all).",
     "--seed N = 0  Another seed gives other documents.",
     type=int,

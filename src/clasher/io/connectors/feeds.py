@@ -62,7 +62,7 @@ Item: TypeAlias = Mapping[str, Any]
 
 
 class FeedError(StreamError):
-    """A feed cannot be read now; ``after``: seconds that its server wants to be left alone."""
+    """A feed cannot be read now; ``after``: seconds that the server asked us to wait."""
 
     def __init__(self, problem: str, after: float = 0.0, *, is_gone: bool = False) -> None:
         super().__init__(printable(problem))
@@ -221,7 +221,7 @@ class Feed:
 
 
 def _listed(path: str) -> list[str]:
-    """Read a list of feeds: an address a line; ``#`` begins a comment."""
+    """Read a list of feeds: one address per line; ``#`` begins a comment."""
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -232,9 +232,9 @@ def _listed(path: str) -> list[str]:
             parts = urlsplit(url)
             if parts.scheme in WEB and parts.hostname and parts.port != 0:
                 continue
-        raise SettingError(f"{path}: {hidden(url)!r} is no web address")
+        raise SettingError(f"{path}: {hidden(url)!r} is not a web address")
     if not urls:
-        raise SettingError(f"{path}: there is no feed in it; write an address a line")
+        raise SettingError(f"{path}: it lists no feed; write one address per line")
     return list(dict.fromkeys(urls))
 
 
@@ -330,7 +330,7 @@ class Request(
         self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> Any:
         if not newurl.startswith(("http://", "https://")):
-            raise ValueError(f"leads to {newurl}, no web address")
+            raise ValueError(f"redirects to {newurl}, which is not a web address")
         fp.close()  # its body may have no end
         self._is_permanent = self._is_permanent and code in (301, 308)
         self.moved = newurl if self._is_permanent else self.moved
@@ -347,7 +347,7 @@ def _content(answer: Any) -> bytes:
     if len(raw) > MOST_BYTES:
         raise ValueError(f"it is larger than {MOST_BYTES:,} bytes")
     if not is_whole:
-        raise ValueError("it was cut on its way")
+        raise ValueError("the response was truncated")
     return raw
 
 

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import BinaryIO, Final
 
+from clasher import durable
 from clasher.errors import StreamError, UnreachableError
 from clasher.io.connectors import resumed_file
 from clasher.io.connectors.resumed_file import POLL, ChangedError, Lines, Resumed, resumed
@@ -141,7 +142,7 @@ class FileSink(Sink):
         assert self._file is not None
         try:
             if self._is_regular:
-                os.fsync(self._file.fileno())
+                durable.flush(self._file.fileno())
         except OSError as error:
             raise failure(self.name, error) from error
         return {"bytes": self._size}

@@ -1,18 +1,18 @@
 """A Kafka topic, read alone or with the other runners of a group.
 
-A message is JSON, or what the user's decoder makes of it. The fields ``kafka.key``,
+A message is JSON, or is decoded by the user's decoder. The fields ``kafka.key``,
 ``kafka.headers.NAME``, ``kafka.timestamp``, ``kafka.partition`` and ``kafka.offset`` are those of
 the message, not of its value (``--id kafka.key``); ``kafka.value`` is the value as plain text.
 
 Partitions are merged in an order that depends on them alone: next is the message with the earliest
 time among the first ones of all partitions; of equals, that of the lower partition. The merge waits
-for a partition of which nothing is known yet, but not for one that has nothing now. So a backlog is
-read in the same order every time, from any position.
+for a partition whose next message is unknown, but not for an empty one. So a backlog is read in the
+same order every time, from any position.
 
-Without a group, the model alone keeps the position. A group assigns partitions to its runners, of
-which one learns each; the topic of commits (``transactions.Commits``) has their offsets, not the
-group itself. A runner commits what it got of partitions before it gives them up; if somebody else
-has them already, the commit is refused and the runner goes back to the snapshot before.
+Without a group, the model alone keeps the position. A group assigns each partition to one of its
+runners; the topic of commits (``transactions.Commits``) keeps the offsets, not the group itself. A
+runner commits messages of partitions before it gives them up; if another runner already has them,
+the commit is refused and the runner goes back to the snapshot before.
 """
 
 import time
@@ -62,7 +62,7 @@ class Messages:
     def _value(self, message: Message) -> Value:
         raw = message.value()
         if raw is None:
-            return FaultError("it has no value: it deletes what has its key")
+            return FaultError("it has no value (a tombstone for its key)")
         if self._decode is None and not self._looks_at_message:
             return raw
         found: Mapping[str, Any] = {}
@@ -72,7 +72,7 @@ class Messages:
             except Exception as error:  # a decoder may raise anything
                 return FaultError(f"the decoder: {type(error).__name__}: {error}")
             if not isinstance(found, Mapping):
-                return FaultError(f"the decoder made a {type(found).__name__} of it, not a mapping")
+                return FaultError(f"the decoder returned a {type(found).__name__}, not a mapping")
         try:
             if self._decode is None and not self._is_text:
                 found = decode_object(raw)
@@ -205,9 +205,9 @@ class TopicSource(Source):
             known = position[what]
             if known is not None and now is not None and known != now:
                 raise StreamError(
-                    f"{self._cluster.shown}: is not the {what} that was read before ({known}, and "
-                    f"now {now}), so its offsets are unknown. Begin a new folder with this model "
-                    f"(--initial-model), or learn it from its beginning as a new one: --new-stream"
+                    f"{self._cluster.shown}: this is not the {what} read before ({known}, now "
+                    f"{now}), so its offsets are unknown. Begin a new folder with this model "
+                    f"(--initial-model), or add --new-stream to learn it from the beginning"
                 )
         return topic
 
@@ -229,7 +229,7 @@ class TopicSource(Source):
     def _kept(
         self, partition: int, place: int | None, *, at_end: bool = False, is_refused: bool = False
     ) -> int:
-        """Return the offset to go on at; raise or note a loss if messages were deleted."""
+        """Return the offset to continue at; raise or note a loss if messages were deleted."""
         shown, where = self._cluster.shown, TopicPartition(self._cluster.topic, partition)
         with self._cluster.answering():
             ends = self.consumer.get_watermark_offsets(where, timeout=ANSWER)
@@ -249,7 +249,7 @@ class TopicSource(Source):
         if not self._skips:
             raise StreamError(
                 f"{self._cluster.shown}: {what}; keep them for longer (retention.ms), or add the "
-                f"option on_loss=skip to go on without them, with a dead letter"
+                f"option on_loss=skip to continue without them, with a dead letter"
             )
         self._lost.append(Poison(self.name, f"{partition}:{place}", what))
 
@@ -270,7 +270,9 @@ class TopicSource(Source):
                 break
         silent = ", ".join(map(str, sorted(self._merge.awaited)))
         if silent and time.monotonic() - self._moved_at > SILENT:
-            raise UnreachableError(f"{self._cluster.shown}: nothing arrives of partition {silent}")
+            raise UnreachableError(
+                f"{self._cluster.shown}: nothing arrives from partition {silent}"
+            )
         return None
 
     @property
@@ -310,7 +312,7 @@ class TopicSource(Source):
         self.consumer.assign([self._at(own) for own in self._fetched])
 
     def _make_room(self) -> None:
-        """Pause partitions of which much waits for others."""
+        """Pause partitions with many bytes that wait for others."""
         if len(self._fetched) == 1:
             return
         full = {own for own, size in self._merge.held.items() if size > HELD}
@@ -409,13 +411,13 @@ class KafkaGroupSource(TopicSource):
         self._changes += 1
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        """Commit what came of partitions before the group takes them."""
+        """Commit everything read from partitions before the group reassigns them."""
         if not self._is_leaving:
             self._caller.settle()
             self._give_back()
 
     def _on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        """Note that the group took partitions: what came of them is not ours."""
+        """Note that the group reassigned partitions; their uncommitted messages are not ours."""
         self._is_lost = self._places != self._committed
         self._give_back()
 
@@ -483,8 +485,7 @@ class KafkaGroupSource(TopicSource):
 
     def close(self) -> None:
         self._is_leaving = True
-        # A static member does not leave when its consumer closes: the group would wait for the end
-        # of its session.
+        # A static member does not leave by closing: the group would wait for its session to end.
         if self.consumer is not None:
             with suppress(KafkaException, StreamError):
                 self.consumer.unsubscribe()

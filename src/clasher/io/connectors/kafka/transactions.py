@@ -2,7 +2,7 @@
 
 A transaction holds the number of the snapshot, the offsets of the group, and the outputs.
 The broker refuses the offsets if partitions were given to somebody else meanwhile. The transaction
-counts as a whole, or not at all. A topic of commits keeps the last values for good, since it is
+counts as a whole, or not at all. A topic of commits keeps the last values for ever, since it is
 compacted; brokers delete the offsets of a group that is unused for a while:
 
     runner/ID                       the number of the last snapshot of a model
@@ -32,7 +32,7 @@ AROUND: Final = 2048  # bytes of a message for its key and its share of the batc
 
 
 class Outbox:
-    """Gives messages to a producer in order, each once, and none after one that failed for good.
+    """Gives messages to a producer in order, each once, and none after a permanent failure.
 
     ``raises``: report such a failure at once, not only in ``failed``.
     """
@@ -78,7 +78,7 @@ class Outbox:
             return 0
 
     def flush(self) -> None:
-        """Wait until everything is delivered, or failed for good."""
+        """Wait until everything is delivered, or has failed permanently."""
         left = self._call(self.producer.flush, ANSWER)
         if self.failed is None and left:
             raise self._full(left)
@@ -207,11 +207,11 @@ class Scan:
 TIMEOUT: Final = "transaction.timeout.ms"
 SHORT: Final = 60_000  # milliseconds of a transaction without outputs
 LONG: Final = 300_000  # and with outputs, from the first one on
-STUCK: Final = 10.0  # seconds after which a client will never return, which should in ``ANSWER``
+STUCK: Final = 10.0  # seconds without a reply after which a client counts as stuck
 
 
 class Claim(NamedTuple):
-    """The offsets of a snapshot that something new came up to."""
+    """The new offsets that a snapshot commits for a group."""
 
     notes: Mapping[str, Any]  # for the topic of commits
     offsets: list[TopicPartition]  # for the broker
@@ -246,7 +246,7 @@ class Transactions(Party):
             return None
         given = self.cluster.settings.get(TIMEOUT, str(LONG))
         if not given.isdecimal():
-            raise SettingError(f"{TIMEOUT}={given}: say milliseconds, as a number")
+            raise SettingError(f"{TIMEOUT}={given}: must be a number of milliseconds")
         return int(given) / 1000
 
     def committed(self, caller: Caller) -> int:
@@ -254,7 +254,7 @@ class Transactions(Party):
         return self._last
 
     def start(self, caller: Caller) -> Outbox:
-        """Fence earlier producers of this name, and read what they committed."""
+        """Fence earlier producers of this name, and read their last commit."""
         if self._outbox is not None:
             return self._outbox
         self.commits.create()
@@ -434,7 +434,7 @@ def transactional(documents: Source, sinks: Sequence[Sink]) -> None:
     else:
         transactions = Transactions(kafka[0].cluster.beside(next(iter(named), TOPIC)))
     if len(named) > 1:
-        raise SettingError(f"commits= names several topics: {', '.join(sorted(named))}; say one")
+        raise SettingError(f"commits= names several topics: {', '.join(sorted(named))}; name one")
     for sink in kafka:
         transactions.cluster.agree(sink.cluster)
         sink.join(transactions)

@@ -132,7 +132,7 @@ class StreamState(NamedTuple):
         return cls(answer["entries-added"], answer["length"], first, last)
 
     def start(self, *, at_end: bool) -> tuple[str, int]:
-        """Return what a new reader begins after, and the number of entries up to there."""
+        """Return the id a new reader starts after, and the number of entries up to it."""
         return (self.last, self.added) if at_end else (ZERO, self.added - self.length)
 
     def trimmed(self, last: str, read: int) -> int:
@@ -153,8 +153,8 @@ class Identity(msgspec.Struct):
     """A stream at some moment, known by digests of its first and last entry.
 
     The id of a server changes when it restarts, the id of its replication when another takes over;
-    entries stay. A stream that has one of the kept entries is the same, under any address. One that
-    has something else in their place is another. If all were trimmed, only the address tells.
+    entries stay. A stream that has one of the kept entries is the same, under any address. A stream
+    with other entries at these ids is a different one. If all were trimmed, the address decides.
     """
 
     name: str
@@ -367,8 +367,8 @@ class RedisGroupSource(StreamSource, Party):
                 raise CommitRefusedError(f"{self.name}: {what}")
             if outcome == b"set back":
                 raise StreamError(
-                    f"{self.name}: was set back: it knows snapshot {int(detail)} of this model, "
-                    f"not {after}. Restore the server, or begin a new folder and a new group with "
+                    f"{self.name}: was reset: it has snapshot {int(detail)} of this model, not "
+                    f"{after}. Restore the server, or begin a new folder and a new group with "
                     f"this model: --initial-model"
                 )
             for _ in mine:
@@ -416,7 +416,7 @@ class RedisGroupSource(StreamSource, Party):
             if others:
                 raise StreamError(
                     f"{self.name}: the group was deleted, and {len(others)} more have read with "
-                    f"it: nobody knows what they had not read. Create it again at the entry that "
+                    f"it, so their unread entries are unknown. Create it again at the entry that "
                     f"all had reached: XGROUP CREATE {self._key} {self._group} ID"
                 )
             if order(state.last) < order(last):
@@ -472,7 +472,7 @@ class RedisGroupSource(StreamSource, Party):
         self._accept(len(gone), protocol.TRIMMED_PENDING)
         if gone:
             self._server.client.xack(self._key, self._group, *gone)
-        # We hold what was taken from us and comes back: nobody else can commit it.
+        # We still hold entries taken from us and claimed back; nobody else can commit them.
         in_hand = set(self._unacknowledged)
         entries = [(own, flat) for own, flat in taken if own not in in_hand]
         if not entries and not gone:
