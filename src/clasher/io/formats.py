@@ -7,7 +7,6 @@ Readers decode whole batches; ``Reading.judge`` checks records of a failed batch
 from __future__ import annotations
 
 import codecs
-import errno
 import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -87,8 +86,6 @@ class InputFile:
                 f"the dataset that it holds with --format NAME (see clasher datasets)"
             )
         if extension not in KINDS:
-            if not os.path.lexists(name) and not format:
-                raise StreamError(f"{name} cannot be read: {os.strerror(errno.ENOENT)}")
             what = f"format {format!r}" if format else f"the extension of {name}"
             known = ", ".join(f".{kind}" for kind in KINDS)
             known += "; text formats also with .gz, .zst, .xz, .bz2"

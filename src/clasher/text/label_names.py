@@ -18,6 +18,8 @@ INVISIBLE: Final = (
     "\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\u2800\u3164\ufeff\uffa0\u115f\u1160"
     + "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0)]))
 )
+# These change how other characters look, so names keep them; alone they show nothing.
+MODIFIERS: Final = "\u034f" + "".join(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0000, 0xE0080)]))
 
 
 def normal_name(name: str) -> str:
@@ -42,14 +44,9 @@ def check_name(name: Any, where: str = "") -> str:
             f"{where}a label must be non-empty text, without lone surrogates. Got {name!r} instead."
         )
     normal = normal_name(name)
-    if not normal or not (normal.isascii() or any(map(_is_visible, normal))):
+    if not normal.strip(INVISIBLE + MODIFIERS):
         raise LabelError(f"{where}a label must have a visible character. Got {name!r} instead.")
     return normal
-
-
-def _is_visible(character: str) -> bool:
-    """Whether a character shows by itself: accents, blanks and format characters do not."""
-    return character not in INVISIBLE and unicodedata.category(character)[0] not in "CMZ"
 
 
 def normal_states(states: Mapping[str, T], where: str = "") -> dict[str, T]:
