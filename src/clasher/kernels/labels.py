@@ -3,49 +3,99 @@
 import numpy as np
 
 from clasher.kernels import inlined, kernel
+from clasher.kernels.cells import first_cell, leave, reach
+from clasher.kernels.state import SIZE
 
 UNKNOWN, NO, YES = np.int8(-1), np.int8(0), np.int8(1)
 UNLABELLED, COMPLETE, PARTIAL = np.uint8(0), np.uint8(1), np.uint8(2)
 
 
-@kernel
-def fractions(state, region, labels, out):
-    """Eq. 15: the fraction of the region's documents that carry each label."""
-    if region < 0:
-        for j in range(labels):
-            out[j] = 0.0
-        return
-    n = state.counts[region]
-    for j in range(labels):
-        out[j] = state.together[region, j] / n
+@inlined
+def fractions(state, region, touched, work):
+    """Eq. 15: the fraction of the region's documents that carry each label.
+
+    Only labels that came with the region's are touched from now on; returns how many.
+    """
+    leave(touched, work)
+    touched = 0
+    if region >= 0:
+        pool, start = state.pool, first_cell(state.together, region)
+        for at in range(start, start + state.together[region, SIZE]):
+            count = pool.values[at * pool.layers]
+            if count != 0.0:
+                label = pool.labels[at]
+                work.scores[label] = count / state.counts[region]
+                work.marks[label] = True
+                work.touched[touched] = label
+                work.likely[touched] = label
+                touched += 1
+    return touched
 
 
 @inlined
-def above(scores, labels, counts, threshold, floor, out):
+def above(work, likely, counts, threshold, floor):
     """Eq. 13: write labels above the threshold, or the best above the floor; returns how many."""
     found = 0
-    best = -1
-    for j in range(labels):
-        if counts[j] > 0.0:
-            if scores[j] > threshold:
-                out[found] = j
-                found += 1
-            if best < 0 or scores[j] > scores[best]:
-                best = j
-    if found == 0 and best >= 0 and scores[best] > floor:
-        out[0] = best
-        found = 1
+    scores, out = work.scores, work.chosen
+    for at in range(likely):
+        j = work.likely[at]
+        if counts[j] > 0.0 and scores[j] > threshold:
+            place = found
+            while place > 0 and out[place - 1] > j:
+                out[place] = out[place - 1]
+                place -= 1
+            out[place] = j
+            found += 1
+    if found == 0:
+        best, _ = best_two(scores, work.likely[:likely], counts)
+        if best >= 0 and scores[best] > floor:
+            out[0] = best
+            found = 1
     return found
 
 
-@inlined
-def mark(truth, labels, known, ids, yes):
-    """Write YES, NO or UNKNOWN for each label of one document to ``truth``."""
-    rest = NO if known == COMPLETE else UNKNOWN
-    for j in range(labels):
-        truth[j] = rest
+@kernel
+def best_two(scores, ids, counts):
+    """Find the two labels with the highest scores, −1 if there are fewer.
+
+    Of equal ones the lower label comes first.
+    """
+    best, second = -1, -1
+    best_z, second_z = -np.inf, -np.inf
     for at in range(ids.shape[0]):
-        truth[ids[at]] = YES if yes[at] else NO
+        j = ids[at]
+        z = scores[j]
+        if z >= second_z and counts[j] > 0.0:
+            if z > best_z or (z == best_z and j < best):
+                best, second, best_z, second_z = j, best, z, best_z
+            elif z > second_z or j < second or second < 0:
+                second, second_z = j, z
+    return best, second
+
+
+DENIED = np.int8(-1)  # in work.truth, whose zeros leave the label to the kind of document
+
+
+@inlined
+def mark(truth, ids, yes):
+    """Write what a document says of labels; ``unmark`` takes it away."""
+    for at in range(ids.shape[0]):
+        truth[ids[at]] = YES if yes[at] else DENIED
+
+
+@inlined
+def unmark(truth, ids):
+    """Clear what ``mark`` has written."""
+    for at in range(ids.shape[0]):
+        truth[ids[at]] = 0
+
+
+@inlined
+def stated(truth, known, label):
+    """Return YES, NO or UNKNOWN: complete documents deny every label that they do not name."""
+    if truth[label] == YES:
+        return YES
+    return NO if known == COMPLETE or truth[label] == DENIED else UNKNOWN
 
 
 @kernel
@@ -72,14 +122,17 @@ def relate(state, label, known, ids, yes, truth, labels, weight, before):
 
     The fraction of an unknown label stays.
     """
+    pool, together = state.pool, state.together
     for at in range(ids.shape[0]):
         if yes[at]:
-            state.together[label, ids[at]] += np.float32(weight)
+            cell = reach(together, label, pool, ids[at], labels)
+            pool.values[cell * pool.layers] += np.float32(weight)
     if known == PARTIAL and before > 0.0:
         grown = np.float32(state.counts[label] / before)
-        for j in range(labels):
-            if truth[j] == UNKNOWN:
-                state.together[label, j] *= grown
+        start = first_cell(together, label)
+        for at in range(start, start + together[label, SIZE]):
+            if stated(truth, known, pool.labels[at]) == UNKNOWN:
+                pool.values[at * pool.layers] *= grown
 
 
 TP, FP, FN, STATED = 0, 1, 2, 3

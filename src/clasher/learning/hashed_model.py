@@ -31,8 +31,8 @@ class HashedModel:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all arrays."""
-        return sum(array.nbytes for array in self._state)
+        """The bytes of all arrays, as far as they are in use."""
+        return memory.used_bytes(self._state)
 
     def hash_many(self, texts: Any) -> Hashed:
         """Hash documents ahead of time; this reads no state, so another thread may do it."""
