@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from clasher import Clasher
+from clasher.learning import memory
 from clasher.settings import RULES
 
 __all__ = ["RULES"]
@@ -44,6 +48,24 @@ def taught(rule: str = "margin", times: int = 3, **settings: Any) -> Clasher:
     return model
 
 
-def state_bytes(model: Clasher) -> list[bytes]:
-    """Return the state of a model as bytes."""
-    return [array.tobytes() for array in model.state]
+def state_bytes(model: Any) -> list[bytes]:
+    """Return what a model has learnt as bytes."""
+    return [array.tobytes() for array in memory.contents(model._state).values()]
+
+
+AXES = memory.LABEL_AXIS | {"rows": 2, "together": 1, "classes": 1}
+"""The last label axis of the arrays that ``dense`` returns."""
+
+
+def dense(model: Any) -> SimpleNamespace:
+    """Return copies of the arrays of a model, with its cells as dense arrays.
+
+    These are ``rows`` [bucket, layer, label], ``together`` and ``classes`` [row, label].
+    """
+    state = getattr(model, "_state", model)
+    arrays = {name: array.copy() for name, array in state._asdict().items() if name != "pool"}
+    labels = len(state.counts)
+    for name in memory.HEADS:
+        arrays[name] = memory.values(state, name, labels)[0]
+    arrays["rows"] = np.moveaxis(memory.values(state, "rows", labels), 0, 1)
+    return SimpleNamespace(**arrays)

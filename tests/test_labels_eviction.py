@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from clasher import Clasher
 from clasher.errors import LabelCapacityError
 from clasher.kernels.state import LABELS
-from tests.models import RULES, state_bytes
+from tests.models import RULES, dense, state_bytes
 
 EXAMPLES = settings(max_examples=40 if numba.config.DISABLE_JIT else 150)
 
@@ -20,7 +20,7 @@ def evicting(rule="margin", max_labels=2, dimensions=64):
 
 def label_state(model, number):
     """Return the state of one label."""
-    state = model._state
+    state = dense(model)
     return {
         "rows": state.rows[:, :, number],
         "counts": state.counts[number],
@@ -128,5 +128,5 @@ def test_memory_stays_bounded_while_labels_come_and_go():
         model.learn(f"word{i} again", {f"label{i}", f"other{i % 7}"})
         sizes.add(model.nbytes)
         assert len(model.labels) <= 40
-    assert sizes == {model.max_nbytes, min(sizes)}
+    assert max(sizes) < model.max_nbytes
     assert f"label{199}" in model.labels

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from clasher import Analyzer, Clasher
 from clasher.kernels import margin, sketch
 from clasher.kernels.state import BINS, RULES
+from clasher.learning.memory import values
 from support.reference import plain
 from support.reference.margin import LearntThreshold, MarginClasher, Tuning, reference
 from support.reference.near_ties import gap
@@ -26,6 +27,7 @@ from support.reference.paper import (
     sigmoid,
 )
 from tests import strategies
+from tests.models import state_bytes
 
 SHARP = 1e-3  # decisions closer than this are left to single precision
 EXAMPLES = settings(deadline=None, max_examples=20 if numba.config.DISABLE_JIT else 150)
@@ -135,7 +137,7 @@ def check_classes(model: Clasher, oracle: Reference) -> None:
     labels, state, classes = oracle.labels, model.state, oracle.classes
     buckets = range(model.settings.dimensions)
     A = [[classes.with_both[k][j] for j in labels] for k in buckets]
-    np.testing.assert_array_equal(state.classes[:, : len(labels)], A)
+    np.testing.assert_array_equal(values(state, "classes", len(labels))[0], A)
     N = [classes.with_label[j] for j in labels]
     np.testing.assert_array_equal(state.members[:, : len(labels)], [N, N])
     assert state.terms[0].tolist() == [classes.with_word[k] for k in buckets]
@@ -151,16 +153,17 @@ def check_regions(model: Clasher, oracle: Reference) -> None:
     labels, state = oracle.labels, model.state
     n = np.maximum(state.counts[: len(labels)], 1)
     p = table(oracle, oracle.regions.p, model.settings.dimensions)
-    np.testing.assert_allclose(state.rows[:, 0, : len(labels)] / n, p, **TOLERANCE)
+    sums = values(state, "rows", len(labels))[0]
+    np.testing.assert_allclose(sums / n, p, **TOLERANCE)
     F = [[float(oracle.regions.F[i, j]) for j in labels] for i in labels]
-    together = state.together[: len(labels), : len(labels)] / n[:, None]
+    together = values(state, "together", len(labels))[0, : len(labels)] / n[:, None]
     np.testing.assert_allclose(together, np.reshape(F, together.shape), **TOLERANCE)
 
 
 def check_weights(model: Clasher, oracle: LinearClasher) -> None:
     labels, state = oracle.labels, model.state
     w = table(oracle, oracle.w, model.settings.dimensions)
-    np.testing.assert_allclose(state.rows[:, -1, : len(labels)], w, **TOLERANCE)
+    np.testing.assert_allclose(values(state, "rows", len(labels))[-1], w, **TOLERANCE)
     b = [oracle.b[j] for j in labels]
     np.testing.assert_allclose(state.bias[0, : len(labels)], b, **TOLERANCE)
 
@@ -310,10 +313,6 @@ def topical_stream(draw: random.Random, documents: int) -> list[tuple[list[int],
         states = {name: name in names for name in draw.sample(strategies.NAMES, 2)}
         stream.append((words, draw.choice([set(names)] * 4 + [states, None])))
     return stream
-
-
-def state_bytes(model: Clasher) -> list[bytes]:
-    return [array.tobytes() for array in model.state]
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -350,11 +350,11 @@ def test_margin_looks_twice_at_labels_beside_the_best_of_the_others():
         model.learn(words(1), labels)
     # of 4 documents and the one to come: n_ab = 2 where 3·2/5 are expected, n_ac = 0 where 3/5 are
     z = {"a": 0.0, "b": -1.0, "c": -2.0}
-    looks = model.looks(z)
+    looks = model.looks(z, model.labels)
     assert looks["b"] == pytest.approx(0.5 * (2 - 1.2) / (2 + 1.2 + 1))
     assert looks["c"] == pytest.approx(0.5 * (0 - 0.6) / (0 + 0.6 + 1))
     assert looks["a"] == pytest.approx(looks["b"] / 0.5 / (1 + math.exp(1)))
-    assert model.looks({**z, "c": -3.5})["c"] == 0  # too far from being predicted
+    assert model.looks({**z, "c": -3.5}, model.labels)["c"] == 0  # too far from being predicted
 
 
 def test_margin_weighs_the_first_words_more():

@@ -249,10 +249,11 @@ def regions() -> Picture:
     state, setting, names = model._state, model._setting, model.labels
     hashed = model.hash_many([DOCUMENT])
     words = hashed.words
-    work = memory.work_for(state, len(words.keys))
+    work = memory.work_for(state, hashed)
     length = weigh(state, setting, hashed.buckets, hashed.counts, words.places, words.keys, work)
-    region = int(clash(state, setting, hashed.buckets, length, len(names), work))
-    chosen = work.chosen[: choose(state, setting, length, len(names), work)]
+    work.cosines[:] = 0.0
+    region, _, likely = map(int, clash(state, setting, hashed.buckets, length, len(names), work))
+    chosen = work.chosen[: choose(state, setting, length, likely, work)]
     cosines = dict(zip(names, work.cosines.tolist(), strict=False))
     fractions = dict(zip(names, work.scores.tolist(), strict=False))
     predicted = {names[label] for label in chosen}

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher.kernels import kernel
-from clasher.kernels.labels import above
 from clasher.kernels.margin import (
     BIAS_FLOOR,
     BIAS_START,
@@ -38,10 +37,10 @@ from clasher.kernels.margin import (
     best_floor,
     bin_of,
     calibrate,
-    nearest_three,
     sigmoid,
+    worth,
 )
-from clasher.kernels.regions import add_rows, ratio
+from clasher.kernels.regions import ratio
 from clasher.kernels.sketch import LEAD
 from clasher.kernels.state import BINS
 from clasher.text.hashing import Hashed
@@ -216,6 +215,50 @@ def weigh(buckets, counts, documents, rule, a):
     for at in range(buckets.shape[0]):
         a.x[at] *= scale
     return 1.0
+
+
+@kernel(fastmath={"contract"})
+def add_rows(rows, layer, width, buckets, x, out):
+    """``out[j] = Σ_k x_k · rows[k, layer, j]`` for ``width`` labels."""
+    out[:width] = np.float32(0.0)
+    for at in range(buckets.shape[0]):
+        row = rows[buckets[at], layer]
+        for j in range(width):
+            out[j] += x[at] * row[j]
+
+
+@kernel
+def nearest_three(cosines, counts, region, labels):
+    """Find the regions with the highest cosines, and what each of their documents counts."""
+    i0, i1, i2 = region, region, region
+    c0, c1, c2 = 0.0, 0.0, 0.0
+    for i in range(labels):
+        c = cosines[i]
+        if c > c2:
+            if c > c0:
+                i0, i1, i2, c0, c1, c2 = i, i0, i1, c, c0, c1
+            elif c > c1:
+                i1, i2, c1, c2 = i, i1, c, c1
+            else:
+                i2, c2 = i, c
+    return (i0, i1, i2), worth((c0, c1, c2), counts[i0], counts[i1], counts[i2])
+
+
+@kernel
+def above(scores, labels, counts, threshold, floor, out):
+    """Write the labels above the threshold, or the best above the floor; return how many."""
+    found, best = 0, -1
+    for j in range(labels):
+        if counts[j] > 0.0:
+            if scores[j] > threshold:
+                out[found] = j
+                found += 1
+            if best < 0 or scores[j] > scores[best]:
+                best = j
+    if found == 0 and best >= 0 and scores[best] > floor:
+        out[0] = best
+        found = 1
+    return found
 
 
 @kernel

@@ -11,6 +11,7 @@ import numpy as np
 
 from benchmarks.tables import both_f1, f1_change, markdown
 from clasher import Clasher, LabelSets
+from clasher.learning import memory
 from experiments.kinds.merging import MOST, scores
 from support.corpora import Corpus
 
@@ -72,18 +73,20 @@ def _differences(model: Clasher, one: Clasher, test: Any) -> dict[str, Any]:
     """Compare counts, sums and predictions."""
     order = [model._index.numbers[label] for label in one.labels]
     labels, ours, theirs = len(order), model.state, one.state
+    mine, his = (memory.values(state, "rows", labels)[0] for state in (ours, theirs))
+    together = [memory.values(state, "together", labels)[0] for state in (ours, theirs)]
     counted = {
         "frequencies": np.array_equal(ours.frequencies, theirs.frequencies),
         "counts": np.array_equal(ours.counts[order], theirs.counts[:labels]),
         "together": np.array_equal(
-            ours.together[np.ix_(order, order)], theirs.together[:labels, :labels]
+            together[0][np.ix_(order, order)], together[1][:labels, :labels]
         ),
     }
-    apart = np.abs(ours.rows[:, 0, order] - theirs.rows[:, 0, :labels]).max()
+    apart = np.abs(mine[:, order] - his).max()
     pairs = zip(model.predict_many(test), one.predict_many(test), strict=True)
     return {
         "counted": all(counted[name] for name in COUNTED),
-        "sums": float(f"{apart / np.abs(theirs.rows[:, 0]).max():.1e}"),
+        "sums": float(f"{apart / np.abs(his).max():.1e}"),
         "others": sum(a != b for a, b in pairs),
     }
 

@@ -44,6 +44,7 @@ from clasher.text.tokens import Buffers, as_buffers, one_buffer
 
 BATCH = 1024  # documents that pass through the stages together
 NOWHERE = np.empty((0, 0), np.float32)  # no room for probabilities
+UNRANKED = np.empty((0, 0), np.int32)  # no room for rankings
 
 
 class Clasher(HashedModel):
@@ -347,10 +348,12 @@ class Clasher(HashedModel):
             if not state.counts[self._index.number(name)] > 0.0 and yes:
                 raise NotLearntError(f"label {name!r} has no document left to unlearn")
         truth, (_, buckets, counts, _, places, keys) = self._index.translate(sets), hashed.arrays
-        unlearn_document(
-            buckets, counts, places, keys, truth.known[0], truth.ids, truth.yes,
-            state, self._setting, memory.work_for(state, len(keys)),
-        )  # fmt: skip
+        document = buckets, counts, places, keys, truth.known[0], truth.ids, truth.yes
+        work, times = memory.work_for(state, hashed), 0
+        unlearn = unlearn_document.variant(self._constants)
+        while not unlearn(*document, state, self._setting, work):
+            memory.make_room(state, self.settings, times)
+            times += 1
 
     def correct(self, text: str, wrong: Labels, right: Labels) -> None:
         """Unlearn ``wrong`` for a document, and learn ``right``.
@@ -373,7 +376,7 @@ class Clasher(HashedModel):
         documents; otherwise these weigh twice in the prototype. Linear weights are averaged by
         documents.
         """
-        merge.join_labels(self._state, self._index, source, target)
+        merge.join_labels(self._state, self._index, source, target, self.settings)
         self.retire_label(source)
 
     def retire_label(self, label: str) -> None:
@@ -498,16 +501,28 @@ class Clasher(HashedModel):
         self._state = memory.grow(self._state, self.settings, labels)  # may fail: before the names
         self._index.extend(new)
         truth = self._index.translate(sets)
-        documents = hashed.documents if predicting else 0
-        indptr = np.zeros(documents + 1, np.int64)
-        ids = np.empty(documents * labels, np.int32)
-        work = memory.work_for(self._state, len(hashed.words.keys))
-        step_documents(
-            *hashed.arrays, truth.known, truth.indptr, truth.ids, truth.yes,
-            self._state, self._setting, work, predicting, indptr, ids,
-        )  # fmt: skip
+        indptr = np.zeros(hashed.documents + 1 if predicting else 1, np.int64)
+        ids = np.empty(self._room_for_ids(hashed, labels) if predicting else 0, np.int32)
+        work, step = memory.work_for(self._state, hashed), step_documents.variant(self._constants)
+        done, before, times = 0, -1, 0
+        while done < hashed.documents:
+            done = step(
+                done, *hashed.arrays, truth.known, truth.indptr, truth.ids, truth.yes,
+                self._state, self._setting, work, predicting, indptr, ids, UNRANKED,
+            )  # fmt: skip
+            if predicting and done < hashed.documents and len(ids) - indptr[done] < labels:
+                ids = np.resize(ids, 2 * len(ids))
+            elif done < hashed.documents:
+                times = times + 1 if done == before else 0
+                memory.make_room(self._state, self.settings, times)
+                before = done
         self._vote(hashed)
         return LabelSets(self._names(), ids[: indptr[-1]], indptr)
+
+    @staticmethod
+    def _room_for_ids(hashed: Hashed, labels: int) -> int:
+        """Return room for predicted labels: that of any document, and some for each."""
+        return labels + hashed.documents * min(labels, 64)
 
     def _advance_full(self, hashed: Hashed, sets: LabelSets, predicting: bool) -> LabelSets:
         """Do the same for labels that do not all fit: refuse them, or evict others."""
@@ -541,11 +556,15 @@ class Clasher(HashedModel):
     def _predict(self, hashed: Hashed, probabilities: Any = NOWHERE) -> LabelSets:
         """Do lines 3–5 of Algorithm 1 for a batch; write probabilities if there is room."""
         indptr = np.zeros(hashed.documents + 1, np.int64)
-        ids = np.empty(hashed.documents * len(self._index), np.int32)
-        work = memory.work_for(self._state, len(hashed.words.keys))
-        predict_documents(
-            *hashed.arrays, self._state, self._setting, work, indptr, ids, probabilities
-        )
+        ids = np.empty(self._room_for_ids(hashed, len(self._index)), np.int32)
+        work, done = memory.work_for(self._state, hashed), 0
+        predict = predict_documents.variant(self._constants)
+        while done < hashed.documents:
+            done = predict(
+                done, *hashed.arrays, self._state, self._setting, work, indptr, ids, probabilities,
+                UNRANKED,
+            )  # fmt: skip
+            ids = np.resize(ids, 2 * len(ids)) if done < hashed.documents else ids
         return LabelSets(self._names(), ids[: indptr[-1]], indptr)
 
     def _decide(self, hashed: Hashed) -> tuple[LabelSets, npt.NDArray[np.float32]]:

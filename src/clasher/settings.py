@@ -148,6 +148,10 @@ class LearningSettings(VectorSettings):
     max_labels: Annotated[int, integer(
         1, 2**24, "Maximum number of labels in the stream."
     )] = 4096
+    max_bytes: Annotated[int, integer(
+        2**16, 2**46, "Maximum size of the model in bytes.",
+        "What matters least is dropped when it is reached.",
+    )] = 2**31
     on_full: Annotated[str, choice(
         ["error", "evict"],
         "When a label exceeds the maximum: raise an error, or evict the label unseen for longest.",
@@ -261,6 +265,7 @@ class Settings(ModelSettings):
             floor=math.inf if self.at_least_one is False else -math.inf,
             growth=1.0 if self.half_life is None else 2.0 ** (1.0 / self.half_life),
             watching=self.detector != "none",
+            deep=self.depth > 1,
         )
 
 

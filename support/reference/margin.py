@@ -200,6 +200,18 @@ class MarginClasher(LinearClasher):
         for j in self.labels if labels is None else labels:
             self.Gb[j] *= keep
 
+    # ── touching ─────────────────────────────────────────────────────────────────────────────
+
+    def able(self, x: Vector) -> list[str]:
+        """Only labels that a word or a nearby region of the document has met can be predicted."""
+        able = super().able(x)
+        winner = self.regions.map(x)
+        if winner is None or self.regions.similarity == "euclidean":
+            return able  # any label may be the nearest
+        c = {j: cosine(x, self.regions.p[j]) for j in self.labels}
+        F = self.fractions(c, winner)
+        return [j for j in able if c[j] or F[j] or any(super(MarginClasher, self).terms(x)[j][1:])]
+
     # ── predicting ───────────────────────────────────────────────────────────────────────────
 
     @property
@@ -221,7 +233,7 @@ class MarginClasher(LinearClasher):
         c = {j: cosine(x, self.regions.p[j]) for j in self.labels}
         F = self.fractions(c, winner)
         views = {j: View(c[j], ratio(c[j], c[winner]), F[j], 0.0) for j in self.labels}
-        looks = self.looks(self.sums(x, views))
+        looks = self.looks(self.sums(x, views), self.able(x))
         return {j: view._replace(look=looks[j]) for j, view in views.items()}
 
     def near(self, c: dict[str, float]) -> list[str]:
@@ -238,16 +250,16 @@ class MarginClasher(LinearClasher):
             for j in self.labels
         }
 
-    def best_two(self, z: dict[str, float]) -> list[str]:
-        """Return the labels with the highest z, the lowest numbers on ties."""
-        return sorted(self.regions.inhabited, key=lambda j: -z[j])[:2]
+    def best_two(self, z: dict[str, float], able: list[str]) -> list[str]:
+        """Return the able labels with the highest z, the lowest numbers on ties."""
+        return sorted(able, key=lambda j: -z[j])[:2]
 
-    def looks(self, z: dict[str, float]) -> dict[str, float]:
+    def looks(self, z: dict[str, float], able: list[str]) -> dict[str, float]:
         """l_j: how label j goes with the best other label, times the probability of that label."""
         looks = dict.fromkeys(self.labels, 0.0)
-        best = self.best_two(z)
+        best = self.best_two(z, able)
         if len(best) == 2:
-            for j in self.regions.inhabited:
+            for j in able:
                 if z[j] > self.tuning.lowest:
                     other = best[1] if j == best[0] else best[0]
                     looks[j] = sigmoid(z[other]) * self.association(other, j)
@@ -294,13 +306,13 @@ class MarginClasher(LinearClasher):
             self.regions.feed(i, x, truth)
 
     def note_margins(self, z: dict[str, float], truth: Truth) -> None:
-        """Count the z of known labels, except labels that are new in this document."""
+        """Count the z of touched and true labels, except labels that are new in this document."""
         for j in self.regions.inhabited:
-            if j in truth.known:
+            if j in truth.known and (j in self.touched or j in truth.yes):
                 self.learnt.count(z[j], j in truth.yes)
 
     def learn_weights(self, x: Vector, z: dict[str, float], truth: Truth) -> None:
-        """Take a step for each known label with |g_j| > cut, where g_j = σ(z_j) − y_j.
+        """Take a step for each touched or true label with |g_j| > cut, where g_j = σ(z_j) − y_j.
 
         A true label with few documents takes larger steps.
         """
@@ -309,7 +321,8 @@ class MarginClasher(LinearClasher):
         moved = 0.0
         for j in self.labels:
             g = sigmoid(z[j]) - (j in truth.yes)
-            if j in truth.known and abs(g) > self.tuning.cut:
+            met = j in self.touched or j in truth.yes
+            if j in truth.known and met and abs(g) > self.tuning.cut:
                 if j in truth.yes:
                     g *= 1 + self.tuning.rare / math.sqrt(1 + self.documents_of(j))
                 self.move_weights(j, g, x, self.Gb[j] / total if total else 0.0)

@@ -335,13 +335,17 @@ class Reference(ABC):
         if is_zero(x):
             return set()
         evidence = self.evidence(x)
-        able = [j for j in self.labels if self.documents_of(j) > 0]
+        able = self.able(x)
         predicted = {j for j in able if evidence[j] > self.cut}
         if not predicted and able:
             best = max(able, key=lambda j: evidence[j])
             if evidence[best] > self.floor:
                 predicted = {best}
         return predicted
+
+    def able(self, x: Vector) -> list[str]:
+        """Return the labels that can be predicted."""
+        return [j for j in self.labels if self.documents_of(j) > 0]
 
     @property
     def floor(self) -> float:
@@ -479,6 +483,7 @@ class LinearClasher(Reference):
         self.b: dict[str, float] = {}
         self.best = LearntFloor()
         self.z: dict[str, float] = {}
+        self.touched: list[str] = []
 
     def add_label(self, name: str) -> None:
         super().add_label(name)
@@ -492,10 +497,11 @@ class LinearClasher(Reference):
     def look_at(self, x: Vector) -> None:
         """Keep the z that predicted the document, to learn from it."""
         self.z = self.evidence(x)
+        self.touched = self.able(x)
 
     def note_best(self, x: Vector, truth: Truth) -> None:
         """Count the z of the best label if it is true, or if all labels are known to be absent."""
-        able = [j for j in self.labels if self.documents_of(j) > 0]
+        able = self.touched
         if able and not is_zero(x):
             best = max(able, key=lambda j: self.z[j])
             if best in truth.yes or truth.no == set(self.labels):

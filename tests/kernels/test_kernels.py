@@ -15,16 +15,15 @@ from hypothesis import strategies as st
 import clasher
 from clasher import Settings, kernels
 from clasher.kernels import kernel
-from clasher.kernels.labels import COMPLETE, NO, PARTIAL, UNKNOWN, YES, above, mark
+from clasher.kernels.labels import COMPLETE, NO, PARTIAL, UNKNOWN, YES, above, mark, stated, unmark
 from clasher.kernels.margin import sigmoid
-from clasher.kernels.regions import copy_rows, halve, ratio
-from clasher.kernels.rules import COUNT_LIMIT
+from clasher.kernels.regions import COUNT_LIMIT, halve, ratio, scale_label, scale_row
 from clasher.kernels.sketch import weigh
 from clasher.kernels.state import FADED
 from clasher.labels import LabelSets
 from clasher.learning import memory
 from clasher.text.hashing import Hasher
-from tests.models import TEXTS, UNSEEN, taught
+from tests.models import TEXTS, UNSEEN, dense, taught
 
 REGIONS = ("margin", "centroid", "mistake")
 
@@ -39,15 +38,14 @@ def test_halving_changes_no_mean_fraction_or_cosine(rule, similarity):
     state = model._state
     scores = model.probabilities_many(TEXTS + UNSEEN)
     explained = [model.explain(text, "oil") for text in UNSEEN]
-    before = [array.copy() for array in (state.rows[:, 0], state.together, state.counts)]
+    before = dense(model)
     for label in (0, 2):
         halve(state, label)
-    rows, together, counts = before
-    halved = np.ones(len(counts))
+    halved = np.ones(len(state.counts))
     halved[[0, 2]] = 0.5
-    assert np.array_equal(state.counts, counts * halved)
-    assert np.array_equal(state.rows[:, 0], rows * halved)
-    assert np.array_equal(state.together, together * halved[:, None])
+    assert np.array_equal(state.counts, before.counts * halved)
+    assert np.array_equal(dense(model).rows[:, 0], before.rows[:, 0] * halved)
+    assert np.array_equal(dense(model).together, before.together * halved[:, None])
     if rule == "margin":  # looks at how many documents labels had, too
         return
     assert np.array_equal(model.probabilities_many(TEXTS + UNSEEN), scores)
@@ -61,16 +59,16 @@ def test_a_label_is_halved_when_its_documents_reach_the_limit(rule):
     state = model._state
     factor = (COUNT_LIMIT - 1) / state.counts[0]
     state.counts[0] *= factor
-    state.together[0] *= np.float32(factor)
-    state.rows[:, 0, 0] *= np.float32(factor)
-    state.norms[0] = np.square(state.rows[:, 0, 0].astype(np.float64)).sum()
+    scale_row(state.together, 0, state.pool, np.float32(factor))
+    scale_label(state.rows, state.pool, 0, np.float32(factor))
+    state.norms[0] = np.square(dense(model).rows[:, 0, 0].astype(np.float64)).sum()
     state.scales[0] = 1 / math.sqrt(state.norms[0])
     scores = model.probabilities("crude oil and gold")
     for _ in range(4):
         model.learn("entirely different", {"oil": True})
     assert COUNT_LIMIT / 2 <= state.counts[0] < COUNT_LIMIT / 2 + 4
-    assert state.together[0, 0] == pytest.approx(state.counts[0], rel=1e-6)
-    norm = np.square(state.rows[:, 0, 0].astype(np.float64)).sum()
+    assert dense(model).together[0, 0] == pytest.approx(state.counts[0], rel=1e-6)
+    norm = np.square(dense(model).rows[:, 0, 0].astype(np.float64)).sum()
     assert state.norms[0] == pytest.approx(norm, rel=1e-9)
     assert state.scales[0] == pytest.approx(1 / math.sqrt(norm), rel=1e-9)
     if rule != "margin":  # whose weights have learnt from these documents
@@ -79,7 +77,7 @@ def test_a_label_is_halved_when_its_documents_reach_the_limit(rule):
 
 def test_norms_do_not_drift():
     model = taught("centroid", times=60)
-    norms = np.square(model._state.rows[:, 0].astype(np.float64)).sum(axis=0)
+    norms = np.square(dense(model).rows[:, 0].astype(np.float64)).sum(axis=0)
     np.testing.assert_allclose(model._state.norms, norms, rtol=1e-12)
 
 
@@ -111,8 +109,10 @@ def test_ratio_stays_within_one(cosine, best):
 def test_labels_above_a_threshold(labels, threshold, floor):
     scores = np.array([score for score, _ in labels], np.float64)
     counts = np.array([float(able) for _, able in labels], np.float64)
-    out = np.empty(max(1, len(labels)), np.int32)
-    found = out[: above(scores, len(labels), counts, threshold, floor, out)].tolist()
+    work = memory.work_for(memory.allocate(Settings(dimensions=4)))
+    work.scores[: len(scores)] = scores
+    work.likely[: len(scores)] = np.arange(len(scores))[::-1]  # in any order
+    found = work.chosen[: above(work, len(labels), counts, threshold, floor)].tolist()
     able = [j for j, (_, is_able) in enumerate(labels) if is_able]
     expected = [j for j in able if scores[j] > threshold]
     if not expected and able:
@@ -123,10 +123,12 @@ def test_labels_above_a_threshold(labels, threshold, floor):
 
 @pytest.mark.parametrize(("known", "rest"), [(COMPLETE, NO), (PARTIAL, UNKNOWN)])
 def test_the_truth_of_a_document(known, rest):
-    truth = np.full(5, 7, np.int8)
+    truth = np.zeros(4, np.int8)
     ids, yes = np.array([1, 3], np.int32), np.array([True, False])
-    mark(truth, 4, known, ids, yes)
-    assert truth.tolist() == [rest, YES, rest, NO, 7]
+    mark(truth, ids, yes)
+    assert [stated(truth, known, label) for label in range(4)] == [rest, YES, rest, NO]
+    unmark(truth, ids)
+    assert not truth.any()
 
 
 @pytest.mark.parametrize("norm", ["l2", "none"])
@@ -158,15 +160,6 @@ def test_first_words_weigh_more():
     lead = 1 + 0.6 * np.exp(-np.arange(200) / 16)
     lead[128:] = 1
     np.testing.assert_allclose(work.x[:200], lead, rtol=1e-6)
-
-
-def test_rows_of_untouched_buckets_are_not_copied():
-    rows = np.ones((3, 2, 4), np.float32)
-    target = np.zeros((3, 2, 6), np.float32)
-    copy_rows(rows, target, np.array([1, 0, 5]))
-    assert target[[0, 2], :, :4].all()
-    assert not target[1].any()
-    assert not target[:, :, 4:].any()
 
 
 def test_codes_are_those_of_the_labels():
@@ -228,9 +221,13 @@ settings = Settings(dimensions=4, rule="perceptron", max_labels=1)
 state = memory.allocate(settings)
 buckets, ids, yes = np.zeros(1, np.int32), np.zeros(1, np.int32), np.ones(1, np.bool_)
 work = memory.work_for(state)
-work.scores[:], work.x[:] = 0.0, 1.0
-teach(state, settings.for_kernels(), buckets, 1.0, -1, 0, np.uint8(1), ids, yes, 1, work)
-print(float(state.rows[0, 0, 0]), sum(teach.compiled.stats.cache_hits.values()))
+work.scores[:], work.x[:], work.truth[0], work.moved[0], work.likely[0] = 0.0, 1.0, 1, 0, 0
+known = np.uint8(1)
+teach(
+    state, settings.for_kernels(), buckets, 1.0, -1, 1, (1, 1), 0, known, ids, yes, 1, work
+)
+step = memory.column(state, "rows", 0)[0][0]
+print(float(step), sum(teach.compiled.stats.cache_hits.values()))
 """
 
 

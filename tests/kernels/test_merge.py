@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clasher.kernels.merge import add_columns, blend_columns, blend_learnt, sum_squares
+from clasher.kernels.room import take_values
+from clasher.learning import memory
 
 
 @st.composite
@@ -61,8 +63,11 @@ def test_weights_blend_by_what_is_behind_them(pair):
 @given(pairs())
 def test_squares_are_summed_for_some_columns(pair):
     (mine, _), _, _, places = pair
-    norms = np.full(mine.shape[1], 7.0)
+    labels = mine.shape[1]
+    heads, pool = np.zeros((3, 4), np.int32), memory.new_pool(200, 1)
+    take_values(heads, 0, mine, mine[:0], pool, labels)
+    norms = np.full(labels, 7.0)
     expected = norms.copy()
     expected[places] = (mine[:, places].astype(np.float64) ** 2).sum(axis=0)
-    sum_squares(mine, places, norms)
+    sum_squares(heads, pool, np.isin(np.arange(labels), places), norms)
     np.testing.assert_allclose(norms, expected)

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from clasher import Analyzer, Clasher, Settings
 from clasher.kernels import classes, weightings
-from clasher.kernels.rules import COUNT_LIMIT
+from clasher.kernels.regions import COUNT_LIMIT, scale_label
 from clasher.kernels.state import LABELLED
 from clasher.learning import memory
 from clasher.settings import MEASURES
 from support.environment import optional
 from support.reference import weightings as plain
 from tests import strategies
-from tests.models import LABELS, RULES, TEXTS, UNSEEN, state_bytes, taught
+from tests.models import LABELS, RULES, TEXTS, UNSEEN, dense, state_bytes, taught
 
 every_measure = pytest.mark.parametrize("weighting", MEASURES)
 every_rule = pytest.mark.parametrize("rule", RULES)
@@ -170,7 +170,7 @@ def test_labels_denied_or_unknown_add_nothing(rule):
     members = dict(zip(model.labels, model._state.members[0].tolist(), strict=False))
     assert members == {"gold": 1, "oil": 1}
     gold = model.hash_many(["gold"]).buckets[0]
-    assert model._state.classes[gold, :2].tolist() == [1, 1]
+    assert dense(model).classes[gold, :2].tolist() == [1, 1]
     assert model._state.terms[0, gold] == 2
 
 
@@ -180,15 +180,15 @@ def test_a_label_is_halved_before_single_precision_ends(weighting, monkeypatch):
     model = taught("centroid", weighting=weighting)
     state = model._state
     factor = (COUNT_LIMIT - 1) / state.members[0, 0]
-    state.classes[:, 0] *= np.float32(factor)
+    scale_label(state.classes, state.pool, 0, np.float32(factor))
     state.members[0, 0] *= factor
-    rates = state.classes[:, 0] / state.members[0, 0]
+    rates = dense(model).classes[:, 0] / state.members[0, 0]
     documents = state.members[1, 0]
     for _ in range(4):
         model.learn("", {model.labels[0]: True})
     assert COUNT_LIMIT / 2 <= state.members[0, 0] < COUNT_LIMIT / 2 + 4
     assert state.members[1, 0] == documents + 4
-    np.testing.assert_allclose(state.classes[:, 0] / state.members[0, 0], rates, rtol=1e-5)
+    np.testing.assert_allclose(dense(model).classes[:, 0] / state.members[0, 0], rates, rtol=1e-5)
 
 
 @every_measure
@@ -198,7 +198,7 @@ def test_a_label_that_is_given_up_takes_its_counts_along(weighting):
     model.learn("gold mine", {"b"})
     model.learn("gold mine", {"c"})
     assert sorted(model.labels) == ["b", "c"]
-    state, c = model._state, model.labels.index("c")
+    state, c = dense(model), model.labels.index("c")
     assert state.classes[:, c].sum() == 2
     if weighting == "icf":
         assert state.terms[1].tolist() == (state.classes > 0).sum(axis=1).tolist()
@@ -210,7 +210,7 @@ def test_icf_knows_at_any_time_which_labels_words_came_with(rule):
     model = taught(rule, weighting="icf")
 
     def check():
-        seen = (model._state.classes > 0).sum(axis=1)
+        seen = (dense(model).classes > 0).sum(axis=1)
         assert model._state.terms[1].tolist() == seen.tolist()
 
     check()
@@ -229,10 +229,11 @@ def test_there_is_no_memory_for_what_is_not_asked_for(rule):
     for weighting in ("tf", "tfidf"):
         state = memory.allocate(Settings(dimensions=64, rule=rule, weighting=weighting))
         assert state.classes.size == state.members.size == state.terms.size == 0
-    without = memory.nbytes(Settings(dimensions=64, rule=rule), 32)
+    without = memory.fixed_bytes(Settings(dimensions=64, rule=rule), 32)
     for weighting in MEASURES:
         settings = Settings(dimensions=64, rule=rule, weighting=weighting)
-        assert memory.nbytes(settings, 32) == without + 4 * 64 * 32 + 8 * 2 * 32 + 8 * 2 * 64
+        more = 4 * 4 * 64 + 8 * 2 * 32 + 8 * 2 * 64
+        assert memory.fixed_bytes(settings, 32) == without + more
 
 
 @every_rule

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from clasher import Clasher
 from clasher.errors import LabelCapacityError, LabelError, NotLearntError, SettingError
 from clasher.kernels.state import DOCUMENTS, LABELLED
+from clasher.learning import memory
 from tests import strategies
-from tests.models import LABELS, RULES, TEXTS, UNSEEN, state_bytes, taught
+from tests.models import LABELS, RULES, TEXTS, UNSEEN, dense, state_bytes, taught
 
 EXAMPLES = settings(max_examples=15 if numba.config.DISABLE_JIT else 60)
 every_rule = pytest.mark.parametrize("rule", RULES)
@@ -42,7 +43,7 @@ def test_learning_later_at_once_equals_learning(rule, stream, how, words):
     late.observe(strategies.text(words), id="x")
     late.learn_later("x", {"ale", "new"})
     prompt.learn(strategies.text(words), {"ale", "new"})
-    ours, theirs = late.state._asdict(), prompt.state._asdict()
+    ours, theirs = memory.contents(late.state), memory.contents(prompt.state)
     for name in ours:
         if not name.startswith("late_"):
             assert ours[name].tobytes() == theirs[name].tobytes(), name
@@ -150,7 +151,7 @@ def test_ids_need_room_and_one_each():
 def check_equal(ours, theirs, names):
     labels = len(theirs.labels)
     for name in names:
-        mine, his = (getattr(model.state, name) for model in (ours, theirs))
+        mine, his = (getattr(dense(model), name) for model in (ours, theirs))
         if name == "rows":
             mine, his = mine[:, 0, :labels], his[:, 0, :labels]
         elif name == "together":
@@ -179,7 +180,7 @@ def test_unlearning_equals_never_having_learnt(rule, stream, tf, norm, data):
         without.learn("", set() if labels is None else labels)  # the same numbers for labels
     for _, labels in texts:
         without.unlearn("", set() if labels is None else labels)
-    assert not without.state.rows[:, 0].any()
+    assert not dense(without).rows[:, 0].any()
     assert without.documents == without.labelled == 0
     for i, (text, labels) in enumerate(texts):
         if i not in out:
@@ -206,7 +207,7 @@ def test_unlearning_all_leaves_nothing_behind(rule, stream, how, data):
         except NotLearntError:  # the mistake rule may not have fed it
             assert rule == "mistake"
             assume(False)
-        state = model.state
+        state = dense(model)
         assert (state.counts >= 0).all()
         assert (state.together >= 0).all()
         assert (state.frequencies >= 0).all()
@@ -216,8 +217,8 @@ def test_unlearning_all_leaves_nothing_behind(rule, stream, how, data):
     assert (model.documents, model.labelled) == (0, 0)
     assert not model.state.frequencies.any()
     if rule in ("centroid", "margin"):
-        assert not model.state.rows[:, 0].any()
-        assert not model.state.together.any()
+        assert not dense(model).rows[:, 0].any()
+        assert not dense(model).together.any()
         assert set(model.support.values()) <= {0}
 
 
@@ -236,7 +237,7 @@ def test_with_tfidf_the_document_is_weighed_as_of_today():
         twin.observe_many(noise[40:])
     model.unlearn("w1 w2 tin price", {"a"})
     check_equal(model, without, ["frequencies", "counts", "together"])
-    left = np.linalg.norm(model.state.rows - without.state.rows)  # of a vector of length 1
+    left = np.linalg.norm(dense(model).rows - dense(without).rows)  # of a vector of length 1
     assert 0.001 < left < 0.1
 
 

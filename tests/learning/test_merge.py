@@ -12,14 +12,14 @@ from clasher import Clasher, LabelSets
 from clasher.errors import LabelCapacityError, SettingError
 from clasher.kernels.decay import settle
 from clasher.kernels.margin import EVERY, ODDS_START, best_cut, calibrate
-from clasher.kernels.rules import COUNT_LIMIT
-from clasher.kernels.state import DOCUMENTS, LABELS, State
+from clasher.kernels.regions import COUNT_LIMIT
+from clasher.kernels.state import DOCUMENTS, LABELS, SIZE, TOP, Pool, State
 from clasher.learning import memory
 from clasher.text.analyzer import Analyzer
 from support.corpora import synthetic
 from tests import strategies
+from tests.models import AXES, RULES, TEXTS, UNSEEN, dense, state_bytes, taught
 from tests.models import LABELS as TRUTHS
-from tests.models import RULES, TEXTS, UNSEEN, state_bytes, taught
 
 EXAMPLES = settings(max_examples=15 if numba.config.DISABLE_JIT else 60)
 every_rule = pytest.mark.parametrize("rule", RULES)
@@ -40,13 +40,13 @@ def learnt(stream, rule="centroid", **how):
 
 def by_name(model, name):
     """An array of the state in the order of the labels' names; of rows, the sums."""
-    array = getattr(model.state, name)
+    array = getattr(dense(model), name)
     order = [model._index.numbers[label] for label in sorted(model.labels)]
     if name == "rows":
         return array[:, 0, order]
     if name == "together":
         return array[np.ix_(order, order)] if array.size else array
-    axis = memory.LABEL_AXIS.get(name)
+    axis = AXES.get(name)
     return array if axis is None or not array.size else np.take(array, order, axis)
 
 
@@ -70,12 +70,20 @@ def merged(models):
 # and scales follow from the sums, and only documents that still wait are taken over.
 UNMERGED = {
     "norms", "scales", "gains", "blocks", "all_blocks", "recent_buckets", "recent_x",
-    "recent_labels", "floor",
+    "recent_labels", "floor", "spent",
 }  # fmt: skip
 
 
+def added(mine, other, difference):
+    model = mine.copy()
+    model._add(other, difference)
+    return model
+
+
 @pytest.mark.parametrize("difference", [False, True])
-@pytest.mark.parametrize("name", State._fields)
+@pytest.mark.parametrize(
+    "name", sorted({*State._fields, *Pool._fields} - {"pool", "free", "layers"})
+)
 def test_every_array_of_the_other_model_counts(name, difference):
     """Fails if somebody adds an array and does not merge it."""
     how = {"weighting": "chi2", "words": True, "detector": "window", "pending": 4}
@@ -85,11 +93,16 @@ def test_every_array_of_the_other_model_counts(name, difference):
     merged = []
     for change in (0, 1):
         other = theirs.copy()
-        array = getattr(other.state, name)
+        if name in memory.HEADS:  # take the cells of a row away
+            heads = getattr(other.state, name)
+            heads[np.flatnonzero(heads[:, SIZE])[0], SIZE] *= 1 - change
+            merged.append(state_bytes(added(mine, other, difference)))
+            continue
+        pool = other.state.pool
+        array = getattr(other.state, name, None)
+        array = getattr(pool, name)[: pool.free[TOP]] if array is None else array
         array[(array != array.max()) | (array.size == 1)] += change
-        model = mine.copy()
-        model._add(other, difference)
-        merged.append(state_bytes(model))
+        merged.append(state_bytes(added(mine, other, difference)))
     assert (merged[0] == merged[1]) == (name in UNMERGED)
 
 
@@ -176,7 +189,7 @@ def test_weights_do_not_depend_on_who_merges_whom(rule, one, other, how):
     check_same(ab, ba, ("bias", "squares", "shared", "margins", "cut", "bests", "floor"))
     order_ab, order_ba = ([m._index.numbers[x] for x in sorted(m.labels)] for m in (ab, ba))
     np.testing.assert_allclose(
-        ab.state.rows[:, :, order_ab], ba.state.rows[:, :, order_ba], **CLOSE
+        dense(ab).rows[:, :, order_ab], dense(ba).rows[:, :, order_ba], **CLOSE
     )
 
 
@@ -189,9 +202,9 @@ def test_a_model_that_learnt_nothing_changes_nothing(rule):
     empty = Clasher(128, rule=rule, max_labels=8)
     empty.merge(model)
     assert empty.labels == model.labels
-    names = [name for name in State._fields if name not in ("norms", "scales")]
+    names = [name for name in State._fields if name not in ("norms", "scales", "pool")]
     for name in names:
-        ours, theirs = (getattr(each.state, name) for each in (empty, model))
+        ours, theirs = (getattr(dense(each), name) for each in (empty, model))
         np.testing.assert_allclose(ours, theirs, err_msg=name, rtol=1e-6)
     assert list(empty.predict_many(UNSEEN)) == list(model.predict_many(UNSEEN))
 
@@ -228,25 +241,24 @@ def how_far(state: State, label: int) -> np.ndarray:
 def test_weights_are_means_by_how_far_they_were_learnt():
     one, other = taught("margin"), Clasher(128, max_labels=8)
     other.learn_many(["oil price", "wheat"], [{"oil"}, {"grain"}])
-    before, theirs = taught("margin"), other.state
+    before, theirs = dense(taught("margin")), dense(other)
+    index = taught("margin")._index
     one.merge(other)
     for label in ("oil", "grain"):
-        mine, his = before._index.numbers[label], other._index.numbers[label]
-        weights = before.state.rows[:, 1, mine], theirs.rows[:, 1, his]
-        here = how_far(before.state, mine) * (weights[0] != 0)
+        mine, his = index.numbers[label], other._index.numbers[label]
+        weights = before.rows[:, 1, mine], theirs.rows[:, 1, his]
+        here = how_far(before, mine) * (weights[0] != 0)
         there = how_far(theirs, his) * (weights[1] != 0)
         total = np.where(here + there > 0, here + there, 1)
         np.testing.assert_allclose(
-            one.state.rows[:, 1, mine],
+            dense(one).rows[:, 1, mine],
             (here * weights[0] + there * weights[1]) / total,
             rtol=1e-4, atol=1e-6,
         )  # fmt: skip
-    squares = before.state.squares + theirs.squares
+    squares = before.squares + theirs.squares
     np.testing.assert_allclose(one.state.squares, squares, rtol=1e-5)
-    untouched = before._index.numbers["gold"]
-    np.testing.assert_array_equal(
-        one.state.rows[:, 1, untouched], before.state.rows[:, 1, untouched]
-    )
+    untouched = index.numbers["gold"]
+    np.testing.assert_array_equal(dense(one).rows[:, 1, untouched], before.rows[:, 1, untouched])
 
 
 def test_the_threshold_is_chosen_from_the_merged_histograms():
@@ -274,7 +286,7 @@ def test_counts_stay_below_the_limit_of_single_precision():
         each.state.counts[0] = COUNT_LIMIT * 0.75
     model.merge(other)
     assert model.state.counts[0] == COUNT_LIMIT * 0.75
-    np.testing.assert_allclose(model.state.rows[:, 0, 0], other.state.rows[:, 0, 0], rtol=1e-6)
+    np.testing.assert_allclose(dense(model).rows[:, 0, 0], dense(other).rows[:, 0, 0], rtol=1e-6)
 
 
 # ── labels ───────────────────────────────────────────────────────────────────────────────────────
@@ -360,7 +372,7 @@ def test_memory_stays_bounded():
         part.learn_many([f"word{i}", "text"], [{f"label{i % 20}"}, None])
         part.observe("text", id=i)
         model.merge(part)
-        assert sum(array.nbytes for array in model.state) == model.nbytes <= model.max_nbytes
+        assert model.nbytes <= model.max_nbytes
     assert (len(model.labels), model.pending) == (20, 5)
 
 
@@ -392,10 +404,10 @@ def test_memory_stays_bounded_with_everything_on(rule, weighting):
             other.learn(text, {"l3", "l4"})
             other.observe(text, id=f"other {i}")
             model.merge(other)
-        assert sum(array.nbytes for array in model.state) == model.nbytes <= model.max_nbytes
+        assert model.nbytes <= model.max_nbytes
         assert len(model.labels) <= 6
         assert model.pending <= 8
-        assert np.isfinite(model.state.rows).all()
+        assert np.isfinite(dense(model).rows).all()
     assert model.predict("w1 w2") <= set(model.labels)
 
 
@@ -417,7 +429,7 @@ def test_threads_learn_what_one_learns(stream, how, threads):
     assert many.labels == one.labels
     np.testing.assert_array_equal(many.state.totals, one.state.totals)
     for name in ("frequencies", "counts", "together", "seen"):
-        np.testing.assert_array_equal(getattr(many.state, name), getattr(one.state, name))
+        np.testing.assert_array_equal(getattr(dense(many), name), getattr(dense(one), name))
 
 
 @every_rule

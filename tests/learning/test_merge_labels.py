@@ -12,8 +12,8 @@ from clasher import Clasher
 from clasher.kernels.state import LABELS
 from clasher.learning import memory
 from tests import strategies
+from tests.models import AXES, RULES, TEXTS, UNSEEN, dense, state_bytes, taught
 from tests.models import LABELS as TRUTHS
-from tests.models import RULES, TEXTS, UNSEEN, state_bytes, taught
 
 EXAMPLES = settings(max_examples=20 if numba.config.DISABLE_JIT else 80)
 every_rule = pytest.mark.parametrize("rule", RULES)
@@ -26,12 +26,12 @@ def a_model(rule="centroid", **how):
 def by_name(model, name):
     """Return an array in the order of the label names."""
     index = [model._index.numbers[label] for label in sorted(model.labels)]
-    array = getattr(model.state, name)
+    array = getattr(dense(model), name)
     if not array.size:
         return array
     if name == "together":
         return array[np.ix_(index, index)]
-    return np.take(array, index, memory.LABEL_AXIS[name])
+    return np.take(array, index, AXES[name])
 
 
 def check_same_regions(ours, theirs):
@@ -54,11 +54,11 @@ def test_retiring_touches_no_other_label(rule, label):
     model.retire_label(label)
     assert set(model.labels) == set(before.labels) - {label}
     assert model.state.totals[LABELS] == len(model.labels) == 3
-    for name in memory.LABEL_AXIS:
+    for name in AXES:
         array = by_name(before, name)
         if array.size:
             at = sorted(before.labels).index(label)
-            array = np.delete(array, at, memory.LABEL_AXIS[name])
+            array = np.delete(array, at, AXES[name])
             array = np.delete(array, at, 0) if name == "together" else array
         np.testing.assert_array_equal(by_name(model, name), array, err_msg=name)
     for text in UNSEEN:
@@ -72,9 +72,9 @@ def test_the_arrays_of_a_retired_label_are_cleared(rule):
     for label in fresh.labels:
         model.retire_label(label)
     assert (model.labels, model.predict("oil")) == ([], set())
-    empty = memory.allocate(model.settings)
-    for name in memory.LABEL_AXIS:
-        np.testing.assert_array_equal(getattr(model.state, name), getattr(empty, name), name)
+    empty = dense(memory.allocate(model.settings))
+    for name in AXES:
+        np.testing.assert_array_equal(getattr(dense(model), name), getattr(empty, name), name)
     model.learn("oil", {"oil"})
     assert model.labels == ["oil"]
 
@@ -113,7 +113,9 @@ def test_regions_of_other_labels_learn_on_unchanged(stream, retired, data):
     left = sorted(without.labels)
     for label in left:
         ours, theirs = (model._index.numbers[label] for model in (without, kept))
-        np.testing.assert_array_equal(without.state.rows[:, 0, ours], kept.state.rows[:, 0, theirs])
+        np.testing.assert_array_equal(
+            dense(without).rows[:, 0, ours], dense(kept).rows[:, 0, theirs]
+        )
         assert without.support[label] == kept.support[label]
 
 
@@ -161,13 +163,13 @@ def test_documents_of_both_labels_count_once(rule):
         assert model.support == union.support
         oil = model._index.numbers["oil"]
         np.testing.assert_allclose(by_name(model, "together"), by_name(union, "together"), atol=2.1)
-        assert model.state.together[oil, oil] == model.support["oil"]
+        assert dense(model).together[oil, oil] == model.support["oil"]
         mine, his = (by_name(each, "rows")[:, 0] for each in (model, union))
         cosine = (mine * his).sum() / np.linalg.norm(mine) / np.linalg.norm(his)
         assert cosine > 0.9
     elif rule == "perceptron":  # which does not know how many carried both
         assert model.support["oil"] == before["oil"] + before["crude"]
-    assert (model.state.together >= 0).all()
+    assert (dense(model).together >= 0).all()
 
 
 @every_rule
@@ -180,7 +182,7 @@ def test_statistics_of_merged_labels_stay_in_range(rule, stream, how):
     while len(model.labels) > 1:
         total = sum(model.support.values())
         model.merge_labels(model.labels[0], model.labels[-1])
-        state = model.state
+        state = dense(model)
         assert sum(model.support.values()) <= total
         assert np.isfinite(state.rows).all()
         assert (state.counts >= 0).all()
@@ -202,9 +204,9 @@ def test_linear_weights_become_the_mean_by_documents():
     share = n[gold] / (n[gold] + n[oil])
     model.merge_labels("gold", "oil")
     at = model._index.numbers["oil"]
-    weights = before.state.rows[:, 1]
+    weights = dense(before).rows[:, 1]
     np.testing.assert_allclose(
-        model.state.rows[:, 1, at], share * weights[:, gold] + (1 - share) * weights[:, oil],
+        dense(model).rows[:, 1, at], share * weights[:, gold] + (1 - share) * weights[:, oil],
         rtol=1e-5,
     )  # fmt: skip
     bias = before.state.bias[0]

@@ -121,13 +121,16 @@ def test_the_file_is_as_documented(path):
     header, body = mutations.parse(saved(model, path))
     about = mutations.about(header)
     assert header["__metadata__"].keys() == {"clasher"}
-    assert about["format"] == 3
+    assert about["format"] == 4
     assert about["version"] == __version__
     assert about["settings"] == model.settings.to_dict()
     assert about["labels"] == model.labels
     assert mutations.signed(header, body, about) == header
     with safetensors.safe_open(path, framework="numpy") as file:
-        assert file.get_tensor("rows").shape == (128, 1, 4)
+        cells = sum(abs(file.get_tensor(f"{name}_sizes")).sum() for name in ("rows", "together"))
+        assert (
+            file.get_tensor("cell_labels").shape == file.get_tensor("cell_sums").shape == (cells,)
+        )
         assert file.get_tensor("totals").tolist() == [30, 27, 4]
 
 
@@ -318,9 +321,9 @@ def forged(original, change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda header, meta: meta.update(format=4, version="9.9"),
-         r"has format 4, and this version of clasher reads format 3; it was written by .* 9\.9"),
-        (lambda header, meta: meta.update(format=4, fresh="news"), "has format 4"),
+        (lambda header, meta: meta.update(format=5, version="9.9"),
+         r"has format 5, and this version of clasher reads formats 3 and 4; it was .* 9\.9"),
+        (lambda header, meta: meta.update(format=5, fresh="news"), "has format 5"),
         (lambda header, meta: meta.update(format="1"), "its header is not that of a clasher model"),
         (lambda header, meta: meta.update(fresh="news"), "not that of a clasher model"),
         (lambda header, meta: meta.pop("labels"), "not that of a clasher model"),
@@ -337,8 +340,9 @@ def forged(original, change):
         (lambda header, meta: meta["settings"].update(analyzer=None), "are not valid"),
         (lambda header, meta: meta["settings"].update(dimensions=2**30),
          r"array 'frequencies' should be float64\[1, 1073741824\], and is F64\[1, 16\]"),
-        (lambda header, meta: meta["settings"].update(rule="perceptron"), "should be float32"),
-        (lambda header, meta: meta.update(labels=["a", "b", "c"]), "should be float32"),
+        (lambda header, meta: meta["settings"].update(rule="perceptron"),
+         r"array 'squares' should be float32\[0\], and is F32\[16\]"),
+        (lambda header, meta: meta.update(labels=["a", "b", "c"]), "should be float64"),
         (lambda header, meta: header["bias"].update(dtype="I64"),
          r"array 'bias' should be float64\[2, 4\], and is I64\[2, 4\]"),
         (lambda header, meta: header.update(other=header.pop("cut")),

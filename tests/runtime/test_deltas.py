@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from clasher import Clasher
 from clasher.errors import SettingError
 from clasher.kernels.margin import EVERY, FADE
-from clasher.kernels.rules import COUNT_LIMIT
+from clasher.kernels.regions import COUNT_LIMIT
 from clasher.kernels.state import LABELLED
 from clasher.learning.merge import Sketch
 from clasher.runtime import deltas
 from support.corpora import synthetic
 from tests import strategies
 from tests.learning.test_merge import EXAMPLES, SUMS, a_model, check_same, learnt, merged
-from tests.models import LABELS, RULES, TEXTS, state_bytes, taught
+from tests.models import LABELS, RULES, TEXTS, dense, state_bytes, taught
 
 every_rule = pytest.mark.parametrize("rule", RULES)
 WEIGHTS = ("bias", "squares", "shared")
@@ -51,7 +51,7 @@ def test_adding_one_part_equals_learning_it(rule, data, how):
     together = in_parts(alone.copy(), [(texts, list(labels))])
     alone.learn_many(texts, list(labels))
     check_same(together, alone, (*SUMS, "seen", *WEIGHTS), atol=1e-4)
-    np.testing.assert_allclose(together.state.rows, alone.state.rows, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(dense(together).rows, dense(alone).rows, rtol=1e-4, atol=1e-4)
     assert together.labels == alone.labels
 
 
@@ -107,10 +107,10 @@ def test_histograms_fade_by_the_documents_since():
 def test_large_counts_are_halved_before_parts_start():
     model = taught("margin")
     model.state.counts[0] = COUNT_LIMIT * 0.75
-    before = model.state.rows[:, 0, 0].copy()
+    before = dense(model).rows[:, 0, 0]
     deltas.make_room(model)
     assert model.state.counts[0] == COUNT_LIMIT * 0.375
-    np.testing.assert_array_equal(model.state.rows[:, 0, 0], before / 2)
+    np.testing.assert_array_equal(dense(model).rows[:, 0, 0], before / 2)
 
 
 def test_a_part_beyond_the_count_limit_is_refused():

@@ -139,7 +139,7 @@ def test_the_hashed_side_is_what_a_model_weighs(given_settings, stream, dimensio
     model = Clasher(dimensions, seed=seed, norm="none", max_labels=1, **given_settings)
     model.observe_many(texts[:-1])
     last = model.hash_many(texts[-1:])
-    work = memory.work_for(model._state)
+    work = memory.work_for(model._state, last)
     length = weigh(
         model._state, model._setting, last.buckets, last.counts,
         last.words.places, last.words.keys, work,

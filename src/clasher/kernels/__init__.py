@@ -7,8 +7,9 @@ releases the GIL. ``NUMBA_DISABLE_JIT=1`` runs the same code interpreted.
 import functools
 import hashlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from clasher.kernels.compile_notice import watch
@@ -33,6 +34,7 @@ class Kernel:
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         functools.update_wrapper(self, function)
         self._options = options
+        self._variants: dict[tuple[tuple[str, int], ...], Kernel] = {}
 
     def __call__(self, *arguments: Any) -> Any:
         return self.compiled(*arguments)
@@ -55,6 +57,34 @@ class Kernel:
             if hasattr(cache, "_cache_file"):
                 cache._cache_file._source_stamp = _sources()
             return compiled
+
+    def variant(self, constants: Mapping[str, int]) -> "Kernel":
+        """Return the kernel with other values of module constants, in all kernels that it calls.
+
+        Branches that these values exclude are not compiled.
+        """
+        key = tuple(constants.items())
+        if key not in self._variants:
+            self._variants[key] = self._with(constants)
+        return self._variants[key]
+
+    def _with(self, constants: Mapping[str, int]) -> "Kernel":
+        function: Any = self.__wrapped__  # type: ignore[attr-defined]
+        changed: dict[str, Any] = {}
+        for name in function.__code__.co_names:
+            known = function.__globals__.get(name)
+            if name in constants:
+                changed[name] = constants[name]
+            elif isinstance(known, Kernel) and (other := known.variant(constants)) is not known:
+                changed[name] = other
+        if not changed:
+            return self
+        values = function.__globals__ | changed
+        copy = FunctionType(function.__code__, values, function.__name__, function.__defaults__)
+        # the name of the file in Numba's cache
+        copy.__qualname__ = "_".join([function.__qualname__, *map(str, constants.values())])
+        copy.__module__ = function.__module__
+        return Kernel(copy, self._options)
 
     @property
     def _numba_type_(self) -> Any:

@@ -1,6 +1,6 @@
 """Class-conditional sketches (section 3.6): with which labels each word came.
 
-``classes[bucket, k]`` counts the documents with the bucket and label k (A_k), ``members[0, k]``
+A cell of ``classes`` counts the documents with its bucket and its label k (A_k), ``members[0, k]``
 those with label k (N_k). Both fade and halve together, so A_k / N_k stays a rate. ``members[1, k]``
 and ``terms[0, bucket]`` are plain counts of labelled documents, for P(label) and P(word).
 
@@ -16,35 +16,35 @@ import math
 import numpy as np
 
 from clasher.kernels import kernel
+from clasher.kernels.cells import first_cell, reach
 from clasher.kernels.decay import gain
-from clasher.kernels.rules import COUNT_LIMIT
-from clasher.kernels.state import LABELLED, LABELS
+from clasher.kernels.regions import COUNT_LIMIT, scale_label
+from clasher.kernels.state import LABELLED, SIZE
 from clasher.kernels.weightings import ADDED_UP, ICF, ICSDF, SHRINK, WITHOUT_LOG, statistic
 
 
 @kernel
-def feed_classes(state, measure, label, buckets, weight):
+def feed_classes(state, measure, label, buckets, weight, labels):
     """Count a document for one of its labels; halve the label's counts when they reach the limit.
 
     A negative ``weight`` takes a document back.
     """
-    nothing, one = np.float32(0.0), gain(state, label)
+    nothing, one, pool = np.float32(0.0), gain(state, label), state.pool
     for at in range(buckets.shape[0]):
-        row = state.classes[buckets[at]]
-        known = row[label] > nothing
-        row[label] = max(row[label] + np.float32(weight * one), nothing)
-        if measure == ICF and known != (row[label] > nothing):
+        place = reach(state.classes, buckets[at], pool, label, labels) * pool.layers
+        known = pool.values[place] > nothing
+        pool.values[place] = max(pool.values[place] + np.float32(weight * one), nothing)
+        if measure == ICF and known != (pool.values[place] > nothing):
             state.terms[1, buckets[at]] += -1.0 if known else 1.0
     state.members[0, label] = max(state.members[0, label] + weight * one, 0.0)
     state.members[1, label] = max(state.members[1, label] + math.copysign(1.0, weight), 0.0)
     if state.members[0, label] >= COUNT_LIMIT * one:
         state.members[0, label] *= 0.5
-        for bucket in range(state.classes.shape[0]):
-            state.classes[bucket, label] *= np.float32(0.5)
+        scale_label(state.classes, state.pool, label, np.float32(0.5))
 
 
 @kernel
-def count_classes(state, measure, buckets, ids, yes, weight):
+def count_classes(state, measure, buckets, ids, yes, weight, labels):
     """Count a labelled document once for each label it is known to have, whatever the rule learns.
 
     Unknown labels add nothing, like absent ones. So P(label) is too low for a label that is often
@@ -52,7 +52,7 @@ def count_classes(state, measure, buckets, ids, yes, weight):
     """
     for at in range(ids.shape[0]):
         if yes[at]:
-            feed_classes(state, measure, ids[at], buckets, weight)
+            feed_classes(state, measure, ids[at], buckets, weight, labels)
     for at in range(buckets.shape[0]):
         bucket = buckets[at]
         state.terms[0, bucket] = max(state.terms[0, bucket] + math.copysign(1.0, weight), 0.0)
@@ -85,11 +85,12 @@ def term(state, measure, bucket):
     """Pass over the labels that a bucket came with; returns what ``terms`` keeps."""
     documents = max(np.float64(state.totals[LABELLED]), 1.0)
     share = state.terms[0, bucket] / documents
-    row = state.classes[bucket]
-    found = 0.0
-    for k in range(state.totals[LABELS]):
-        if row[k] > 0.0:
-            rate = row[k] / state.members[0, k]
+    start, found = first_cell(state.classes, bucket), 0.0
+    for cell in range(start, start + state.classes[bucket, SIZE]):
+        count = np.float64(state.pool.values[cell * state.pool.layers])
+        if count > 0.0:
+            k = state.pool.labels[cell]
+            rate = count / state.members[0, k]
             if measure == ICF:
                 found += 1.0
             elif measure == ICSDF:

@@ -11,7 +11,8 @@ import math
 import numpy as np
 
 from clasher.kernels import inlined, kernel
-from clasher.kernels.state import FADED, LABELS, NOW
+from clasher.kernels.cells import first_cell
+from clasher.kernels.state import FADED, LABELS, NOW, SIZE
 
 LIMIT = 2.0**60  # the most a document counts; sums and squares of it still fit float32
 FAINT = 2.0**-40  # the least a label's documents count: nothing beside a new one in float32
@@ -67,16 +68,18 @@ def shrink_all(state, shrink, owns):
         if state.members.shape[0] > 0:
             factors[1, j] = at_least_faint(state.members[0, j], shrink * own)
             state.members[0, j] *= factors[1, j]
-    scale_columns(state.rows[:, 0], factors[0])
-    scale_columns(state.classes, factors[1])
+    scale_labels(state.rows, state.pool, factors[0])
+    scale_labels(state.classes, state.pool, factors[1])
 
 
 @kernel
-def scale_columns(array, factors):
-    """Multiply each label's column by its factor."""
-    for bucket in range(array.shape[0]):
-        for j in range(factors.shape[0]):
-            array[bucket, j] *= factors[j]
+def scale_labels(heads, pool, factors):
+    """Multiply the sums of each label by its factor."""
+    for row in range(heads.shape[0]):
+        start = first_cell(heads, row)
+        for at in range(start, start + heads[row, SIZE]):
+            if pool.labels[at] < factors.shape[0]:
+                pool.values[at * pool.layers] *= factors[pool.labels[at]]
 
 
 @kernel
@@ -102,8 +105,9 @@ def shrink_label(state, label, shrink):
     if state.together.shape[0] == 0:
         state.bias[0, label] *= shrink
         return shrink
-    for other in range(state.together.shape[1]):
-        state.together[label, other] *= np.float32(kept)
+    start = first_cell(state.together, label)
+    for at in range(start, start + state.together[label, SIZE]):
+        state.pool.values[at * state.pool.layers] *= np.float32(kept)
     state.norms[label] *= kept * kept
     state.scales[label] /= kept
     return kept

@@ -3,7 +3,7 @@
 import numpy as np
 
 from clasher.kernels import kernel
-from clasher.kernels.labels import NO, UNKNOWN, is_missed
+from clasher.kernels.labels import NO, UNKNOWN, is_missed, stated
 from clasher.kernels.state import LABELLED
 
 OPEN = 0  # the place in State.blocks of the block that is being filled
@@ -11,11 +11,12 @@ TRIALS, ERRORS = 0, 1
 
 
 @kernel
-def watch(state, buckets, x, chosen, ids, yes, truth):
+def watch(state, buckets, x, chosen, known, ids, yes, truth):
     """Record how well a labelled document was predicted, and keep a sample of it."""
     for predicted in chosen:
-        if truth[predicted] != UNKNOWN:
-            judge(state, predicted, truth[predicted] == NO)
+        verdict = stated(truth, known, predicted)
+        if verdict != UNKNOWN:
+            judge(state, predicted, verdict == NO)
     for at in range(ids.shape[0]):
         known = state.counts[ids[at]] > 0.0  # a new label could not be predicted
         if yes[at] and known and is_missed(ids[at], chosen):

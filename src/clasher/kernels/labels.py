@@ -3,49 +3,111 @@
 import numpy as np
 
 from clasher.kernels import inlined, kernel
+from clasher.kernels.cells import first_cell, reach
+from clasher.kernels.state import SIZE
+
+CHUNK = 16  # candidates that are compared at once
 
 UNKNOWN, NO, YES = np.int8(-1), np.int8(0), np.int8(1)
 UNLABELLED, COMPLETE, PARTIAL = np.uint8(0), np.uint8(1), np.uint8(2)
 
 
 @kernel
-def fractions(state, region, labels, out):
-    """Eq. 15: the fraction of the region's documents that carry each label."""
-    if region < 0:
-        for j in range(labels):
-            out[j] = 0.0
-        return
-    n = state.counts[region]
-    for j in range(labels):
-        out[j] = state.together[region, j] / n
+def fractions(together, pool, region, count, ids, scores, likely):
+    """Eq. 15: the fraction of the region's documents that carry each label.
+
+    Its labels become the candidates; returns how many there are.
+    """
+    n = 0
+    start = first_cell(together, region)
+    for at in range(start, start + together[region, SIZE]):
+        both = pool.values[at * pool.layers]
+        if both != 0.0:
+            ids[n], scores[n], likely[n] = pool.labels[at], both / count, n
+            n += 1
+    return n
 
 
-@inlined
-def above(scores, labels, counts, threshold, floor, out):
-    """Eq. 13: write labels above the threshold, or the best above the floor; returns how many."""
+@kernel
+def above(scores, ids, likely, counts, threshold, floor, best, out):
+    """Eq. 13: write labels above the threshold, or the best above the floor; returns how many.
+
+    ``likely`` are places of candidates that may pass; ``best`` is that of the best, or −1.
+    """
     found = 0
-    best = -1
-    for j in range(labels):
-        if counts[j] > 0.0:
-            if scores[j] > threshold:
-                out[found] = j
-                found += 1
-            if best < 0 or scores[j] > scores[best]:
-                best = j
+    for at in range(likely.shape[0]):
+        p = likely[at]
+        if scores[p] > threshold and counts[ids[p]] > 0.0:
+            place, label = found, ids[p]
+            while place > 0 and out[place - 1] > label:
+                out[place] = out[place - 1]
+                place -= 1
+            out[place] = label
+            found += 1
     if found == 0 and best >= 0 and scores[best] > floor:
-        out[0] = best
+        out[0] = ids[best]
         found = 1
     return found
 
 
+@kernel
+def reaches(values, bar):
+    """Tell whether one of a chunk of values is as high as a bar."""
+    hits = 0
+    if values.shape[0] == CHUNK:  # of a known length and without a branch, so that it vectorises
+        for at in range(CHUNK):
+            hits |= values[at] >= bar
+    else:
+        for at in range(values.shape[0]):
+            hits |= values[at] >= bar
+    return hits != 0
+
+
+@kernel
+def best_two(scores, ids, counts, n):
+    """Find the two candidates with the highest scores, −1 if there are fewer.
+
+    Of equal ones the lower label comes first.
+    """
+    best, second = -1, -1
+    best_z, second_z = -np.inf, -np.inf
+    for first in range(0, n, CHUNK):
+        part = scores[first : min(first + CHUNK, n)]
+        if not reaches(part, second_z):
+            continue
+        for at in range(part.shape[0]):
+            p, z = first + at, part[at]
+            if z >= second_z and z > -np.inf and counts[ids[p]] > 0.0:
+                if z > best_z or (z == best_z and ids[p] < ids[best]):
+                    best, second, best_z, second_z = p, best, z, best_z
+                elif z > second_z or ids[p] < ids[second]:
+                    second, second_z = p, z
+    return best, second
+
+
+DENIED = np.int8(-1)  # in work.truth, whose zeros leave the label to the kind of document
+
+
 @inlined
-def mark(truth, labels, known, ids, yes):
-    """Write YES, NO or UNKNOWN for each label of one document to ``truth``."""
-    rest = NO if known == COMPLETE else UNKNOWN
-    for j in range(labels):
-        truth[j] = rest
+def mark(truth, ids, yes):
+    """Write what a document says of labels; ``unmark`` takes it away."""
     for at in range(ids.shape[0]):
-        truth[ids[at]] = YES if yes[at] else NO
+        truth[ids[at]] = YES if yes[at] else DENIED
+
+
+@inlined
+def unmark(truth, ids):
+    """Clear what ``mark`` has written."""
+    for at in range(ids.shape[0]):
+        truth[ids[at]] = 0
+
+
+@inlined
+def stated(truth, known, label):
+    """Return YES, NO or UNKNOWN: complete documents deny every label that they do not name."""
+    if truth[label] == YES:
+        return YES
+    return NO if known == COMPLETE or truth[label] == DENIED else UNKNOWN
 
 
 @kernel
@@ -72,14 +134,17 @@ def relate(state, label, known, ids, yes, truth, labels, weight, before):
 
     The fraction of an unknown label stays.
     """
+    pool, together = state.pool, state.together
     for at in range(ids.shape[0]):
         if yes[at]:
-            state.together[label, ids[at]] += np.float32(weight)
+            cell = reach(together, label, pool, ids[at], labels)
+            pool.values[cell * pool.layers] += np.float32(weight)
     if known == PARTIAL and before > 0.0:
         grown = np.float32(state.counts[label] / before)
-        for j in range(labels):
-            if truth[j] == UNKNOWN:
-                state.together[label, j] *= grown
+        start = first_cell(together, label)
+        for at in range(start, start + together[label, SIZE]):
+            if stated(truth, known, pool.labels[at]) == UNKNOWN:
+                pool.values[at * pool.layers] *= grown
 
 
 TP, FP, FN, STATED = 0, 1, 2, 3

@@ -21,10 +21,21 @@ import math
 import numpy as np
 
 from clasher.kernels import inlined, kernel
+from clasher.kernels.cells import candidate, find, first_cell, locate
 from clasher.kernels.decay import gain
-from clasher.kernels.labels import UNKNOWN, YES
-from clasher.kernels.regions import ratio
-from clasher.kernels.state import BINS, DOCUMENTS, FADED, LABELLED, NOW
+from clasher.kernels.labels import CHUNK, NO, YES, best_two, reaches, stated
+from clasher.kernels.regions import feed_and_relate, ratio
+from clasher.kernels.state import (
+    BINS,
+    DENSE,
+    DOCUMENTS,
+    FADED,
+    LABELLED,
+    LABELS,
+    NOW,
+    SIZE,
+    TOGETHER,
+)
 
 
 @kernel
@@ -51,43 +62,47 @@ LEAST_SLOPE = 0.1  # probabilities rise with z, whatever the histograms say
 
 
 @inlined
-def note_margins(state, length, truth, labels, scores):
+def note_margins(state, length, likely, names, known, ids, yes, work):
     """Count the scores of known labels, and update the threshold from time to time."""
     if length > 0.0:
-        for j in range(labels):
-            z = scores[j]
-            if truth[j] != UNKNOWN and state.counts[j] > 0.0 and (z > LOWEST or truth[j] == YES):
-                state.margins[1 if truth[j] == YES else 0, bin_of(z, LOWEST)] += 1.0
+        for at in range(likely):
+            p = work.likely[at]
+            z, j = work.scores[p], names[p]
+            if z > LOWEST and state.counts[j] > 0.0 and stated(work.truth, known, j) == NO:
+                state.margins[0, bin_of(z, LOWEST)] += 1.0
+        for at in range(ids.shape[0]):
+            if yes[at] and state.counts[ids[at]] > 0.0:
+                state.margins[1, bin_of(work.scores[work.own_at[at]], LOWEST)] += 1.0
     labelled = state.totals[LABELLED]
     if labelled % EVERY == 0 or (labelled < EVERY and labelled % EARLY == 0):
         state.cut[0] = best_cut(state.margins, state.cut[0])
         calibrate(state.margins, state.odds)
     if labelled % EVERY == 0:
-        for side in range(2):
-            for place in range(BINS):
-                state.margins[side, place] *= FADE
+        fade(state.margins)
 
 
 @inlined
-def note_best(state, length, truth, empty, labels, scores):
+def note_best(state, length, best, score, is_true, empty):
     """Count the score of the best label, and update the floor from time to time.
 
     A false best label does not count if the document has other labels: a guess is better there
     than no label.
     """
-    best = -1
-    for j in range(labels):
-        if state.counts[j] > 0.0 and (best < 0 or scores[j] > scores[best]):
-            best = j
-    if length > 0.0 and best >= 0 and (empty or truth[best] == YES):
-        state.bests[0 if empty else 1, bin_of(scores[best], LOWEST_FLOOR)] += 1.0
+    if length > 0.0 and best >= 0 and (empty or is_true):
+        state.bests[0 if empty else 1, bin_of(score, LOWEST_FLOOR)] += 1.0
     labelled = state.totals[LABELLED]
     if labelled < EARLY or labelled % EARLY == 0:
         state.floor[0] = best_floor(state.bests)
     if labelled % EVERY == 0:
-        for side in range(2):
-            for place in range(BINS):
-                state.bests[side, place] *= FADE
+        fade(state.bests)
+
+
+@kernel
+def fade(histograms):
+    """Let past documents count less."""
+    for side in range(2):
+        for place in range(BINS):
+            histograms[side, place] *= FADE
 
 
 @inlined
@@ -194,40 +209,28 @@ COSINE, RATIO, FRACTION, LOOK = 0, 1, 2, 3  # places in State.shared
 
 
 @inlined
-def score(state, region, labels, work):
-    """Write z of every label, given the cosines and ⟨w_j, x⟩."""
-    if region < 0:
-        for j in range(labels):
-            work.scores[j] = state.bias[0, j] + work.linear[j]
-        return
-    (i0, i1, i2), values = nearest_three(work.cosines, state.counts, region, labels)
-    rows = state.together[i0], state.together[i1], state.together[i2]
-    add_clashes(state, rows, values, work.cosines[region], labels, work)
-    look_twice(state, labels, work)
+def score(state, region, cosine, three, highest, wide, n, least, work):
+    """Write z of every candidate, given the cosines and ⟨w_j, x⟩.
 
-
-@inlined
-def nearest_three(cosines, counts, region, labels):
-    """Find the regions with the highest cosines, and what each of their documents counts."""
-    (i0, i1, i2), highest = highest_three(cosines, region, labels)
-    return (i0, i1, i2), worth(highest, counts[i0], counts[i1], counts[i2])
-
-
-@inlined
-def highest_three(cosines, region, labels):
-    """Find the three highest cosines above 0 and their regions; the nearest instead of none."""
-    i0, i1, i2 = region, region, region
-    c0, c1, c2 = 0.0, 0.0, 0.0
-    for i in range(labels):
-        c = cosines[i]
-        if c > c2:
-            if c > c0:
-                i0, i1, i2, c0, c1, c2 = i, i0, i1, c, c0, c1
-            elif c > c1:
-                i1, i2, c1, c2 = i, i1, c, c1
-            else:
-                i2, c2 = i, c
-    return (i0, i1, i2), (c0, c1, c2)
+    The labels of the nearest regions become candidates too. Returns how many there are, how many
+    are likely (places in ``work.likely`` of those with z above ``least`` before the second look),
+    and the place of the best, or −1.
+    """
+    if region >= 0:
+        ids, counts = (work.every if wide else work.ids), state.counts
+        l0, l1, l2 = ids[three[0]], ids[three[1]], ids[three[2]]
+        values = worth(highest, counts[l0], counts[l1], counts[l2])
+        n = add_regions(state, (l0, l1, l2), values, wide, n, work)
+    likely = add_clashes(state, cosine, wide, n, least, work)
+    best, second = best_two(work.scores, (work.every if wide else work.ids), state.counts, n)
+    if region >= 0 and second >= 0:
+        ids = work.every if wide else work.ids
+        look_beside_two(
+            state, state.counts, state.gains, ids[best], ids[second], work.scores[best],
+            work.scores[second], 0, likely, ids, work,
+        )  # fmt: skip
+        best, _ = best_two(work.scores, ids, state.counts, n)
+    return n, likely, best
 
 
 @inlined
@@ -245,74 +248,100 @@ def worth(highest, n0, n1, n2):
 
 
 @inlined
-def add_clashes(state, rows, values, best, labels, work):
-    """Write z of every label before the second look; ``rows`` are the regions' fractions."""
-    scores, cosines, fractions = work.scores, work.cosines, work.fractions
-    bias, linear = state.bias[0], work.linear
-    row0, row1, row2 = rows
-    v0, v1, v2 = values
-    a1, a2, a3 = state.shared[0, COSINE], state.shared[0, RATIO], state.shared[0, FRACTION]
-    for j in range(labels):
-        c = cosines[j]
-        fractions[j] = v0 * row0[j] + v1 * row1[j] + v2 * row2[j]
-        clashes = a1 * c + a2 * ratio(c, best) + a3 * fractions[j]
-        scores[j] = bias[j] + linear[j] + clashes
+def add_regions(state, regions, values, wide, n, work):
+    """Add up F_j over three regions; their labels become candidates. Returns how many there are."""
+    pool, together, fractions = state.pool, state.together, work.fractions
+    for which in range(3):
+        region, value = regions[which], values[which]
+        if value > 0.0:
+            start, size = first_cell(together, region), together[region, SIZE]
+            if wide and together[region, DENSE]:
+                add_fractions(pool.values[2 * start :], min(size, n), value, fractions)
+            elif wide:
+                for at in range(start, start + size):
+                    fractions[pool.labels[at]] += value * pool.values[2 * at]
+            else:
+                for at in range(start, start + size):
+                    if pool.values[2 * at] != 0.0:
+                        p, n = candidate(state, pool.labels[at], wide, n, work)
+                        fractions[p] += value * pool.values[2 * at]
+    return n
+
+
+@kernel
+def add_fractions(row, size, value, fractions):
+    """Add a dense row of co-occurrences, times ``value``."""
+    for j in range(size):
+        fractions[j] += value * row[2 * j]
 
 
 @inlined
-def look_twice(state, labels, work):
-    """l_j: whether a label comes with the best other label more or less often than by chance.
-
-    From −1 to 1, times the probability of the other label; 0 for labels with a very low z.
-    """
-    best, second = best_two(work.scores, state.counts, labels)
-    if second < 0:
-        for j in range(labels):
-            work.looks[j] = 0.0
-        return
-    look_beside_two(
-        state, state.together, state.counts, state.gains, best, second, work.scores[best],
-        work.scores[second], 0, labels, work,
+def add_clashes(state, best_cosine, wide, n, least, work):
+    """Write z of the candidates before the second look; list the likely ones, return how many."""
+    inverse = 1.0 / best_cosine if best_cosine > 0.0 else 0.0
+    bias = state.bias[0] if wide else work.bias
+    add_terms(
+        n, bias, state.shared[0], inverse, work.both, work.cosines, work.fractions, work.looks,
+        work.scores,
     )  # fmt: skip
+    return list_above(work.scores, n, least, work.likely)
+
+
+@kernel
+def add_terms(n, bias, shared, inverse, both, cosines, fractions, looks, scores):
+    """Add up the terms of z: −∞ for a label that is not touched. ``inverse`` is 1 / c_i*, or 0."""
+    a1, a2, a3 = shared[COSINE], shared[RATIO], shared[FRACTION]
+    for p in range(n):  # no branch, so that it vectorises
+        c = cosines[p]
+        relative = min(max(c * inverse, -1.0), 1.0)
+        z = bias[p] + both[2 * p + 1] + (a1 * c + a2 * relative + a3 * fractions[p])
+        is_met = (both[2 * p] != 0.0) | (both[2 * p + 1] != 0.0) | (fractions[p] != 0.0)
+        scores[p] = z if is_met else -np.inf
+        looks[p] = 0.0
+
+
+@kernel
+def list_above(scores, n, least, out):
+    """List the candidates with a score above ``least``; returns how many."""
+    found = 0
+    for first in range(0, n, CHUNK):
+        part = scores[first : min(first + CHUNK, n)]
+        if reaches(part, least):
+            for at in range(part.shape[0]):
+                out[found] = first + at
+                found += part[at] > least
+    return found
 
 
 @inlined
 def look_beside_two(
-    state, together, all_counts, all_gains, best, second, best_z, second_z, first, labels, work
+    state, all_counts, all_gains, best, second, best_z, second_z, first, likely, ids, work
 ):
-    """Write l_j of the state's labels, which start at ``first``, and add it to their z.
+    """Write l_j of the likely labels, whose numbers start at ``first``, and add it to their z.
 
-    The other arguments are of all labels; ``together`` has the columns of the state's labels.
+    l_j: whether a label comes with the best other label more or less often than by chance. From −1
+    to 1, times the probability of the other label; 0 for labels with a very low z. The other
+    arguments are of all labels; ``state.together`` has the columns of the state's labels.
     """
     documents = state.clock[FADED] / state.clock[NOW] * state.totals[LABELLED]
     documents = documents / max(state.totals[DOCUMENTS], 1) + 1.0  # with labels, faded
-    now, scores, looks = state.clock[NOW], work.scores, work.looks
+    now, scores, looks, pool = state.clock[NOW], work.scores, work.looks, state.pool
     one, share = now * all_gains[best], all_counts[best] / documents
-    odds, row, counts, gains = sigmoid(best_z), together[best], state.counts, state.gains
-    for j in range(labels):  # no branch, so that it vectorises
-        look = odds * association(row[j], share, counts[j], one, now * gains[j])
-        looks[j] = look if (scores[j] > LOWEST) & (counts[j] > 0.0) else 0.0
-    here = best - first
-    if 0 <= here < labels and best_z > LOWEST:
-        other, beside = now * all_gains[second], all_counts[second] / documents
-        link = association(together[second, here], beside, all_counts[best], other, one)
-        looks[here] = sigmoid(second_z) * link
-    a4 = state.shared[0, LOOK]
-    for j in range(labels):
-        scores[j] += a4 * looks[j]
-
-
-@inlined
-def best_two(scores, counts, labels):
-    """Find the two labels with the highest z, −1 if there are fewer."""
-    best, second = -1, -1
-    for j in range(labels):
-        if counts[j] > 0.0:
-            if best < 0 or scores[j] > scores[best]:
-                best, second = j, best
-            elif second < 0 or scores[j] > scores[second]:
-                second = j
-    return best, second
+    other, times = now * all_gains[second], all_counts[second] / documents
+    odds, second_odds = sigmoid(best_z), sigmoid(second_z)
+    counts, gains, here = state.counts, state.gains, best - first
+    for at in range(likely):
+        p = work.likely[at]
+        j = ids[p]
+        if scores[p] > LOWEST and counts[j] > 0.0:
+            row = second if j == here else best
+            cell = find(state.together, row, pool, j)
+            both = pool.values[2 * cell] if cell >= 0 else np.float32(0.0)
+            if j == here:
+                looks[p] = second_odds * association(both, times, all_counts[best], other, one)
+            else:
+                looks[p] = odds * association(both, share, counts[j], one, now * gains[j])
+            scores[p] += state.shared[0, LOOK] * looks[p]
 
 
 @inlined
@@ -327,70 +356,79 @@ def association(both, share, count, one, other):
 
 
 @inlined
-def learn_margin(state, buckets, x, region, truth, labels, work):
-    """The linear part of Mode 3: a gradient step for labels on the wrong side of the margin."""
-    slopes = work.slopes
-    for which in range(slopes.shape[0]):
-        slopes[which] = 0.0
-    total = TINY + sum_of_squares(state.bias[1], state.gains, labels)
-    rows, squares = state.rows[:, 1], work.squares
-    for at in range(buckets.shape[0]):
+def learn_margin(state, buckets, best_cosine, wrong, many, known, ids, yes, labels, work):
+    """Take a gradient step for the first ``wrong`` labels of ``work.moved``; feed the true ones."""
+    slopes, squares, used = work.slopes, work.squares, buckets.shape[0]
+    slopes[:] = 0.0
+    total, moved = TINY + state.spent[0], 0.0
+    for at in range(used):
         squares[at] = state.squares[buckets[at]]
-    moved = 0.0
-    for j in range(labels):
-        z = work.scores[j]
-        true = truth[j] == YES
-        if truth[j] == UNKNOWN or (not true and z <= QUIET) or (true and z >= -QUIET):
-            continue
-        slope = sigmoid(z)
-        if true:
-            slope = (slope - 1.0) * (1.0 + RARE / math.sqrt(1.0 + state.counts[j] / gain(state, j)))
-        one = state.gains[j]
-        part = np.float32(state.bias[1, j] / one / total)
-        follow(rows, j, buckets, x, np.float32(slope), part, squares, work.weights)
-        moved += slope * slope
-        state.bias[1, j] += one * slope * slope
-        state.bias[0, j] -= BIAS_STEP * slope / math.sqrt(BIAS_FLOOR + state.bias[1, j] / one)
-        if region >= 0:
-            slopes[COSINE] += slope * work.cosines[j]
-            slopes[RATIO] += slope * ratio(work.cosines[j], work.cosines[region])
-            slopes[FRACTION] += slope * work.fractions[j]
-            slopes[LOOK] += slope * work.looks[j]
+    for first in range(0, many, TOGETHER):
+        part = work.moved[first : min(first + TOGETHER, many)]
+        locate(state.rows, state.pool, buckets, part, labels, work.places)
+        for s in range(part.shape[0]):
+            j, p, places = part[s], work.moved_at[first + s], work.places[s, :used]
+            if first + s < wrong:
+                slope, one = sigmoid(work.scores[p]), state.gains[j]
+                if work.truth[j] == YES:
+                    documents = state.counts[j] / gain(state, j)
+                    slope = (slope - 1.0) * (1.0 + RARE / math.sqrt(1.0 + documents))
+                share = np.float32(state.bias[1, j] / one / total)
+                follow(
+                    state.pool.values, places, work.x, np.float32(slope), share, squares,
+                    work.weights,
+                )  # fmt: skip
+                squared = slope * slope
+                moved += squared
+                state.spent[0] += squared
+                state.bias[1, j] += one * squared
+                state.bias[0, j] -= BIAS_STEP * slope / math.sqrt(BIAS_FLOOR + state.bias[1, j] / one)
+                slopes[COSINE] += slope * work.cosines[p]
+                slopes[RATIO] += slope * ratio(work.cosines[p], best_cosine)
+                slopes[FRACTION] += slope * work.fractions[p]
+                slopes[LOOK] += slope * work.looks[p]
+            if work.truth[j] == YES:
+                feed_and_relate(state, j, places, known, ids, yes, labels, work)
     if moved > 0.0:
-        for at in range(buckets.shape[0]):
-            state.squares[buckets[at]] = squares[at] + np.float32(moved) * x[at] * x[at]
-    for which in range(slopes.shape[0]):  # AdaGrad on the weights that all labels share
-        slope = slopes[which]
-        state.shared[1, which] += slope * slope
-        root = math.sqrt(SHARED_FLOOR + state.shared[1, which])
-        state.shared[0, which] -= SHARED_STEP * slope / root
-
-
-@kernel(fastmath={"reassoc"})
-def sum_of_squares(squares, gains, labels):
-    """Add up the AdaGrad sums of all labels."""
-    total = 0.0
-    for j in range(labels):
-        total += squares[j] / gains[j]
-    return total
+        for at in range(used):
+            state.squares[buckets[at]] = squares[at] + np.float32(moved) * work.x[at] * work.x[at]
+    step_shared(state.shared, slopes)
 
 
 @kernel
-def follow(rows, label, buckets, x, slope, part, squares, weights):
+def step_shared(shared, slopes):
+    """AdaGrad on the weights that all labels share."""
+    for which in range(slopes.shape[0]):
+        slope = slopes[which]
+        shared[1, which] += slope * slope
+        shared[0, which] -= SHARED_STEP * slope / math.sqrt(SHARED_FLOOR + shared[1, which])
+
+
+@kernel
+def follow(values, places, x, slope, part, squares, weights):
     """AdaGrad on the weights of one label, which has ``part`` of each bucket's sum.
 
-    Larger weights take larger steps (exponentiated gradient with hyperbolic entropy): few words
-    carry the decision, and noise moves the others little. Weights are gathered from all over memory
-    first, so that the arithmetic vectorises.
+    ``places`` are those of the label's sums: its weights lie behind them. Larger weights take
+    larger steps (exponentiated gradient with hyperbolic entropy): few words carry the decision, and
+    noise moves the others little. Weights are gathered from all over memory first, so that the
+    arithmetic vectorises.
     """
-    used = buckets.shape[0]
+    used = places.shape[0]
     floor = FLOOR / np.float32(max(used, 1))
     one = np.float32(1.0)
     for at in range(used):
-        weights[at] = rows[buckets[at], label]
+        weights[at] = values[places[at] + 1]
     for at in range(used):
         move, weight = slope * x[at], weights[at]
         squared = floor + part * squares[at] + move * move
         weights[at] = weight - STEP * move * np.sqrt((one + weight * weight) / squared)
     for at in range(used):
-        rows[buckets[at], label] = weights[at]
+        values[places[at] + 1] = weights[at]
+
+
+@kernel
+def add_up_spent(state):
+    """Add up the AdaGrad sums of all biases, after a change to whole labels."""
+    state.spent[0] = 0.0
+    for j in range(state.totals[LABELS]):
+        state.spent[0] += state.bias[1, j] / state.gains[j]

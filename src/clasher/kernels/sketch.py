@@ -7,7 +7,7 @@ import numpy as np
 from clasher.kernels import inlined, kernel
 from clasher.kernels.decay import tick
 from clasher.kernels.hashing import row_bucket
-from clasher.kernels.state import DOCUMENTS, FADED, LABELLED, LABELS, NOW
+from clasher.kernels.state import DOCUMENTS, EXTRAS, FADED, LABELLED, LABELS, NOW
 from clasher.kernels.weightings import NO_MEASURE, factor
 
 # A text starts with its topic: the first words weigh more.
@@ -21,9 +21,11 @@ def weigh(state, setting, buckets, counts, places, keys, work):
     A deep sketch needs the keys of the words; without keys the counters of buckets are used.
     """
     x, frequencies = work.x, state.frequencies[0]
-    deep = state.frequencies.shape[0] > 1 and keys.shape[0] > 0
-    if deep:
-        estimate(state, buckets, places, keys, work)
+    deep = False
+    if EXTRAS != 0:
+        deep = state.frequencies.shape[0] > 1 and keys.shape[0] > 0
+        if deep:
+            estimate(state, buckets, places, keys, work)
     one = state.clock[NOW]
     total = math.log(state.clock[FADED] + one)
     labels, labelled = np.float64(state.totals[LABELS]), np.float64(state.totals[LABELLED])
@@ -35,7 +37,7 @@ def weigh(state, setting, buckets, counts, places, keys, work):
         if setting.idf:
             frequency = work.frequencies[at] if deep else frequencies[buckets[at]]
             weight *= total - math.log(frequency + one)
-        if setting.measure != NO_MEASURE:
+        if EXTRAS != 0 and setting.measure != NO_MEASURE:
             kept = state.terms[1, buckets[at]]
             weight *= factor(kept, setting.measure, labels, labelled)
         if setting.lead and at < LEAD.shape[0]:
@@ -75,18 +77,19 @@ def estimate(state, buckets, places, keys, work):
 def count(state, setting, buckets, places, keys, work):
     """Algorithm 3, lines 6 and 7: count the document, and each of its counters once."""
     one = state.clock[NOW]
-    if setting.conservative:
+    if EXTRAS != 0 and setting.conservative:
         estimate(state, buckets, places, keys, work)
         raise_counters(state.frequencies, buckets, places, keys, work.estimates, one)
     else:
         row = state.frequencies[0]
         for at in range(buckets.shape[0]):
             row[buckets[at]] += one
-        if keys.shape[0] > 0:
+        if EXTRAS != 0 and keys.shape[0] > 0:
             count_words(state.frequencies, keys, one)
     state.clock[FADED] += one
     state.totals[DOCUMENTS] += 1
-    tick(state, setting.growth)
+    if EXTRAS != 0:
+        tick(state, setting.growth)
 
 
 @kernel

@@ -6,10 +6,10 @@ A cluster is a label that nobody gave: it has a prototype as labels have.
 import numpy as np
 
 from clasher.kernels import kernel
-from clasher.kernels.clash import clash
+from clasher.kernels.cells import leave, locate, reach
+from clasher.kernels.clash import clash, fits
 from clasher.kernels.decay import gain
-from clasher.kernels.regions import clear, feed, halve
-from clasher.kernels.rules import COUNT_LIMIT
+from clasher.kernels.regions import COUNT_LIMIT, clear, feed, halve, scale_row
 from clasher.kernels.sketch import count, weigh
 from clasher.kernels.state import DOCUMENTS, LABELLED, LABELS
 
@@ -44,26 +44,44 @@ NO_KEYS = np.zeros(0, np.uint64)
 
 @kernel
 def cluster_documents(
-    indptr, buckets, counts, state, setting, work, most, patience, learning, clusters, cosines
+    indptr,
+    buckets,
+    counts,
+    state,
+    setting,
+    work,
+    most,
+    patience,
+    learning,
+    clusters,
+    cosines,
+    first,
 ):
     """Find the cluster of each document of a batch; if ``learning``, feed the document to it.
 
-    −1 for a document without weight, or while there is no cluster and none is made.
+    −1 for a document without weight, or while there is no cluster and none is made. Returns the
+    document before which it stops for want of room, or the number of documents.
     """
     no_places, no_keys = buckets[:0], NO_KEYS
-    for document in range(indptr.shape[0] - 1):
+    work.moved[0] = 0  # any cluster: each has room for itself only
+    for document in range(first, indptr.shape[0] - 1):
         inside = slice(indptr[document], indptr[document + 1])
         own = buckets[inside]
         length = weigh(state, setting, own, counts[inside], no_places, no_keys, work)
-        cluster = clash(state, setting, own, length, state.totals[LABELS], work)
-        cosine = work.cosines[cluster] if cluster >= 0 else 0.0
+        if learning and not fits(state, setting, own, 1, work.moved[:1], most):
+            return document
+        cluster, cosine, wide, n, _, _ = clash(
+            state, setting, own, length, state.totals[LABELS], work
+        )
+        leave(wide, n, work)
         if learning:
             count(state, setting, own, no_places, no_keys, work)
             if length > 0.0:
                 cluster = choose_cluster(state, cluster, cosine, setting.threshold, most, patience)
-                join(state, cluster, own, work.x)
+                join(state, cluster, own, most, work)
         clusters[document] = cluster
         cosines[document] = cosine
+    return indptr.shape[0] - 1
 
 
 @kernel
@@ -82,17 +100,20 @@ def choose_cluster(state, nearest, cosine, threshold, most, patience):
     if state.totals[DOCUMENTS] - state.seen[stale] > patience:
         clear(state, stale)
         state.gains[stale] = 1.0
-        state.together[stale, stale] = np.float32(0.0)
+        scale_row(state.together, stale, state.pool, np.float32(0.0))
         return stale
     return nearest if nearest >= 0 else stale
 
 
 @kernel
-def join(state, cluster, buckets, x):
+def join(state, cluster, buckets, most, work):
     """Feed a document to a cluster, as Mode 1 feeds it to its labels."""
-    weight = gain(state, cluster)
-    feed(state, cluster, buckets, x, weight)
-    state.together[cluster, cluster] += np.float32(weight)
+    weight, pool = gain(state, cluster), state.pool
+    work.moved[0] = cluster
+    locate(state.rows, pool, buckets, work.moved[:1], most, work.places)
+    feed(state, cluster, work.places[0, : buckets.shape[0]], work.x, weight)
+    cell = reach(state.together, cluster, pool, cluster, most)
+    pool.values[cell * pool.layers] += np.float32(weight)
     state.seen[cluster] = state.totals[DOCUMENTS]
     state.totals[LABELLED] += 1
     if state.counts[cluster] >= COUNT_LIMIT * weight:

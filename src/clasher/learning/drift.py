@@ -16,8 +16,10 @@ import numpy.typing as npt
 from clasher.errors import MissingExtraError
 from clasher.kernels.decay import LIMIT, rescale, shrink_sketch
 from clasher.kernels.drift import OPEN, TRIALS
+from clasher.kernels.margin import add_up_spent
 from clasher.kernels.state import DOCUMENTS, FADED, LABELS, NOW, State
 from clasher.labels import UNLABELLED
+from clasher.learning import memory
 from clasher.learning.explain import word_of
 
 EVERY = 256  # labelled documents between two looks at the errors
@@ -223,20 +225,20 @@ def _alarm(state: State, label: str | None, rise: Rise, change: npt.NDArray[np.f
 
 def label_changed(state: State, number: int) -> npt.NDArray[np.float64]:
     """Return how much more each bucket weighs in a label's latest documents than in its mean."""
-    m = state.rows.shape[0]
+    m = state.frequencies.shape[1]
     own = np.flatnonzero((state.recent_labels == number).any(axis=1))
     if len(own) < FEWEST or not state.together.size:
         return np.zeros(m)  # too few documents, or the perceptron, which keeps no mean
     buckets, x = state.recent_buckets[own], state.recent_x[own]
     recent = np.bincount(buckets[buckets >= 0], x[buckets >= 0], minlength=m)
-    mean = state.rows[:, 0, number] / state.counts[number]
+    mean = memory.column(state, "rows", number)[0] / state.counts[number]
     return np.asarray(np.abs(recent / len(own)) - np.abs(mean))
 
 
 def all_changed(state: State) -> npt.NDArray[np.float64]:
     """Return how much the share of each bucket in all text has grown, times its IDF."""
     kept = state.recent_buckets[state.recent_buckets >= 0]
-    recent = np.bincount(kept, minlength=state.rows.shape[0])
+    recent = np.bincount(kept, minlength=state.frequencies.shape[1])
     frequencies = state.frequencies[0]
     changed: npt.NDArray[np.float64] = recent / max(1, recent.sum())
     changed -= frequencies / max(frequencies.sum(), 1e-300)
@@ -253,6 +255,7 @@ def forget(state: State, keep: float, numbers: Collection[int] | None = None) ->
     """
     chosen = list(range(state.totals[LABELS]) if numbers is None else numbers)
     state.gains[chosen] /= keep
+    add_up_spent(state)
     if numbers is None:
         shrink_sketch(state, keep)
     if state.gains.max() * state.clock[NOW] > LIMIT:

@@ -131,11 +131,16 @@ def explain(
     hashed = hasher.hash_one(text)
     buckets, counts = hashed.buckets, hashed.counts
     places, keys = hashed.words.places, hashed.words.keys
-    work = memory.work_for(state, len(keys))
+    work = memory.work_for(state, hashed)
     length = weigh(state, setting, buckets, counts, places, keys, work)
     labels = int(state.totals[LABELS])
-    region = int(clash(state, setting, buckets, length, labels, work))
-    chosen = work.chosen[: choose(state, setting, length, labels, work)]
+    region, _, likely = map(int, clash(state, setting, buckets, length, labels, work))
+    chosen = work.chosen[: choose(state, setting, length, likely, work)]
+    for scores in (work.cosines, work.fractions, work.looks):
+        scores[:labels][~work.marks[:labels]] = 0.0
+    work.scores[:labels][~work.marks[:labels]] = 0.0
+    if setting.rule == MARGIN:
+        np.copyto(work.scores[:labels], state.bias[0, :labels], where=~work.marks[:labels])
     j = asked
     if j is None:  # the label that would be predicted first
         j = int(np.argmax(np.where(state.counts[:labels] > 0, work.scores[:labels], -np.inf)))
@@ -167,18 +172,21 @@ def _shares(
     bias = {"bias": float(state.bias[0, j])}
     if setting.rule == PERCEPTRON:
         one = gain(state, j)
-        return x * state.rows[buckets, 0, j] / one, {"bias": bias["bias"] / one}
+        sums, _ = memory.column(state, "rows", j, buckets)
+        return x * sums / one, {"bias": bias["bias"] / one}
     if setting.rule != MARGIN:
         if region < 0:
             return np.zeros(len(x)), {}
-        return x * state.rows[buckets, 0, region] * (state.scales[region] / length), {}
+        sums, _ = memory.column(state, "rows", region, buckets)
+        return x * sums * (state.scales[region] / length), {}
     offset, slope = state.odds
-    shares = x * state.rows[buckets, 1, j]
+    sums, weights = memory.column(state, "rows", j, buckets)
+    shares = x * weights
     bias = {"bias": float(offset + slope * bias["bias"])}
     if region < 0:
         return slope * shares, bias
     per_cosine, per_ratio, per_fraction, per_look = state.shared[0]
-    cosines = x * state.rows[buckets, 0, j] * (state.scales[j] / length)  # add up to c_j
+    cosines = x * sums * (state.scales[j] / length)  # add up to c_j
     shares += per_cosine * cosines
     near = per_ratio * ratio(work.cosines[j], work.cosines[region])
     common = per_fraction * work.fractions[j]
@@ -212,7 +220,7 @@ def neighbours(label: str, most: int, index: LabelIndex, state: State) -> list[t
     j, labels = index.number(label), len(index)
     if not state.together.size or not state.counts[j] > 0:
         return []
-    shares = state.together[j, :labels] / state.counts[j]
+    shares = memory.row(state, "together", j, labels) / state.counts[j]
     shares[j] = 0.0
     best = [i for i in np.argsort(-shares, kind="stable")[:most].tolist() if shares[i] > 0]
     return [(index.names[i], float(shares[i])) for i in best]
@@ -248,11 +256,12 @@ def _check_words(state: State) -> None:
 
 
 def _weights(j: int, buckets: npt.NDArray[np.int64], state: State, setting: Setting) -> Floats:
-    first: Floats = state.rows[buckets, 0, j].astype(np.float64)
+    sums, linear = memory.column(state, "rows", j, buckets)
+    first: Floats = sums.astype(np.float64)
     if setting.rule == PERCEPTRON:
         return np.asarray(first / gain(state, j))
     cosines: Floats = first * state.scales[j]
     if setting.rule != MARGIN:
         return cosines
-    weights = state.rows[buckets, 1, j] + state.shared[0, COSINE] * cosines
+    weights = linear + state.shared[0, COSINE] * cosines
     return np.asarray(state.odds[1] * weights)

@@ -18,6 +18,7 @@ class HashedModel:
     def _set_up(self, settings: Settings, state: State) -> None:
         self.settings = settings
         self._setting = settings.for_kernels()
+        self._constants = self._setting.constants
         self._hasher = Hasher(
             settings.dimensions, settings.seed, settings.analyzer,
             keep_words=settings.keeps_words or settings.depth > 1,
@@ -31,8 +32,8 @@ class HashedModel:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all arrays."""
-        return sum(array.nbytes for array in self._state)
+        """The bytes of all arrays, as far as they are in use."""
+        return memory.used_bytes(self._state)
 
     def hash_many(self, texts: Any) -> Hashed:
         """Hash documents ahead of time; this reads no state, so another thread may do it."""

@@ -1,45 +1,74 @@
 """The arrays of a model: their shapes, and how to allocate, grow, copy, cut and clear them.
 
 Code that adds or drops room for labels goes through this module. ``kernels/state.py`` documents the
-arrays themselves.
+arrays themselves, ``kernels/cells.py`` those with a value for a pair of bucket and label.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from clasher.kernels.clash import VECTOR
-from clasher.kernels.margin import BIAS_START, ODDS_START, SHARED_START
-from clasher.kernels.regions import copy_rows
+from clasher.errors import LabelCapacityError
+from clasher.kernels import room
+from clasher.kernels.cells import reach, room_for
+from clasher.kernels.margin import BIAS_START, ODDS_START, SHARED_START, add_up_spent
+from clasher.kernels.merge import sum_squares
 from clasher.kernels.scan import LONGEST
-from clasher.kernels.state import BINS, BLOCKS, LABELS, NOW, RECENT, State, Work
+from clasher.kernels.state import (
+    BINS,
+    BLOCKS,
+    FREE,
+    FULL,
+    LABELS,
+    LIMIT,
+    NOW,
+    RECENT,
+    ROOM,
+    SIZE,
+    SIZES,
+    START,
+    TOGETHER,
+    TOP,
+    UNIT,
+    USED,
+    Pool,
+    State,
+    Work,
+)
 from clasher.settings import MEASURES, Settings
+from clasher.text.hashing import Hashed
 
 FIRST_CAPACITY = 32
+VECTOR = 16  # room for labels comes in multiples of this
 LATE_BUCKETS = 256  # room for buckets per document that waits for its labels
+LOW = 0.7  # the part of the limit that is in use after cells were dropped
+
+HEADS = ("rows", "together", "classes")
+"""The arrays whose values are cells of the pool."""
 
 LABEL_AXIS = {
-    "rows": 2, "counts": 0, "norms": 0, "scales": 0, "together": 1, "seen": 0, "bias": 1,
-    "classes": 1, "members": 1, "gains": 0, "blocks": 0,
+    "counts": 0, "norms": 0, "scales": 0, "together": 0, "seen": 0, "bias": 1, "members": 1,
+    "gains": 0, "blocks": 0,
 }  # fmt: skip
-"""The last label axis of each array that has one (``together`` has two)."""
+"""The label axis of each array that has one; the columns of ``HEADS`` are labels too."""
 
 SCRATCH = {
-    "products": np.float32, "linear": np.float32, "cosines": np.float64, "fractions": np.float64,
-    "looks": np.float64, "scores": np.float64, "truth": np.int8, "chosen": np.int32,
+    "ids": np.int32, "scales": np.float64, "bias": np.float64, "cosines": np.float64,
+    "fractions": np.float64, "looks": np.float64, "scores": np.float64, "likely": np.int32,
+    "chosen": np.int32, "moved": np.int32, "moved_at": np.int32, "own_at": np.int32,
 }  # fmt: skip
-"""The arrays of ``Work`` with an entry per label."""
-
-# Arrays that ``cut_labels`` leaves out: they relate all labels, or serve learning only.
-LEFT_OUT = ("together", "classes", "blocks", "all_blocks")
+"""The arrays of ``Work`` with an entry per label that start with any value."""
 
 Shapes: TypeAlias = dict[str, tuple[tuple[int, ...], type]]
 
 
 def shapes(settings: Settings, capacity: int) -> Shapes:
-    """Return shape and type of every array of a model with room for ``capacity`` labels."""
+    """Return shape and type of every array of a model with room for ``capacity`` labels.
+
+    Those of the pool are left out: it has room for ``cell_limit`` cells.
+    """
     m = settings.dimensions
     margin = settings.rule == "margin"
     regions = capacity if settings.rule != "perceptron" else 0
@@ -52,21 +81,23 @@ def shapes(settings: Settings, capacity: int) -> Shapes:
     return {
         "totals": ((3,), np.int64),
         "frequencies": ((settings.depth, m), np.float64),
-        "rows": ((m, 2 if margin else 1, capacity), np.float32),
+        "dropped": ((1,), np.int64),
+        "rows": ((m if capacity else 0, 4), np.int32),
         "counts": ((capacity,), np.float64),
         "norms": ((capacity,), np.float64),
         "scales": ((capacity,), np.float64),
-        "together": ((regions, regions), np.float32),
+        "together": ((regions, 4), np.int32),
         "seen": ((capacity,), np.int64),
         "squares": ((m if margin and capacity else 0,), np.float32),
         "bias": ((2, capacity), np.float64),
+        "spent": ((1,), np.float64),
         "shared": ((2, len(SHARED_START)), np.float64),
         "margins": ((2, BINS), np.float64),
         "cut": ((1,), np.float64),
         "bests": ((2, BINS), np.float64),
         "floor": ((1,), np.float64),
         "odds": ((2,), np.float64),
-        "classes": ((m, capacity) if by_class else (0, 0), np.float32),
+        "classes": ((m if by_class and capacity else 0, 4), np.int32),
         "members": ((2, capacity) if by_class else (0, 0), np.float64),
         "terms": ((2, m) if by_class else (0, 0), np.float64),
         "clock": ((2,), np.float64),
@@ -87,10 +118,38 @@ def shapes(settings: Settings, capacity: int) -> Shapes:
     }
 
 
+def cell_bytes(settings: Settings) -> int:
+    """Return the bytes of a cell."""
+    return 12 if settings.rule == "margin" else 8
+
+
+def fixed_bytes(settings: Settings, capacity: int) -> int:
+    """Return the bytes of everything but cells."""
+    sizes = shapes(settings, capacity).values()
+    return sum(int(np.prod(shape)) * np.dtype(kind).itemsize for shape, kind in sizes)
+
+
+def cell_limit(settings: Settings, capacity: int) -> int:
+    """Return how many cells ``max_bytes`` leaves room for."""
+    left = settings.max_bytes - fixed_bytes(settings, capacity)
+    return max(left // cell_bytes(settings), 0)
+
+
 def nbytes(settings: Settings, labels: int) -> int:
-    """Return the bytes of a model with ``labels`` labels, before any of them is allocated."""
-    found = shapes(settings, capacity_for(labels, settings.max_labels)).values()
-    return sum(int(np.prod(shape)) * np.dtype(kind).itemsize for shape, kind in found)
+    """Return the most bytes that a model with ``labels`` labels can have."""
+    capacity = capacity_for(labels, settings.max_labels)
+    by_class = settings.weighting in MEASURES
+    rows = settings.dimensions * (2 if by_class else 1) + capacity
+    room = 2 * rows * (capacity + VECTOR) * cell_bytes(settings)
+    return min(fixed_bytes(settings, capacity) + room, settings.max_bytes)
+
+
+def used_bytes(state: State) -> int:
+    """Return the bytes in use."""
+    pool = state.pool
+    cell = 4 + 4 * pool.layers
+    arrays = (array for name, array in state._asdict().items() if name != "pool")
+    return int(pool.free[USED]) * cell + sum(int(array.nbytes) for array in arrays)
 
 
 def capacity_for(labels: int, max_labels: int) -> int:
@@ -105,7 +164,9 @@ def capacity_for(labels: int, max_labels: int) -> int:
 def allocate(settings: Settings, labels: int = 0) -> State:
     """Return the state of a new model."""
     capacity = capacity_for(labels, settings.max_labels)
-    state = State(**{k: np.zeros(*v) for k, v in shapes(settings, capacity).items()})
+    limit = cell_limit(settings, capacity)
+    pool = new_pool(limit, layers_of(settings))
+    state = State(pool=pool, **{k: np.zeros(*v) for k, v in shapes(settings, capacity).items()})
     state.clock[NOW] = 1.0
     state.gains[:] = 1.0
     state.floor[:] = -np.inf
@@ -118,25 +179,63 @@ def allocate(settings: Settings, labels: int = 0) -> State:
     return state
 
 
+def layers_of(settings: Settings) -> int:
+    """Return the number of values of a cell: a sum, and a linear weight with the margin rule."""
+    return 2 if settings.rule == "margin" else 1
+
+
+def new_pool(cells: int, layers: int) -> Pool:
+    """Reserve room for cells, which takes memory only where it is used."""
+    pool = Pool(
+        np.empty(cells, np.int32), np.empty(cells * layers, np.float32), np.zeros(SIZES, np.int64),
+        layers,
+    )  # fmt: skip
+    pool.free[LIMIT] = cells
+    return pool
+
+
 def copy(state: State) -> State:
     """Copy every array."""
-    return State(*(array.copy() for array in state))
+    copied = {name: array.copy() for name, array in state._asdict().items() if name != "pool"}
+    pool = new_pool(len(state.pool.labels), state.pool.layers)
+    copy_cells(state, pool)
+    return State(pool=pool, **copied)
+
+
+def copy_cells(state: State, pool: Pool) -> None:
+    """Copy all cells to another pool, to the same places."""
+    stop, layers = int(state.pool.free[TOP]), pool.layers
+    pool.labels[:stop] = state.pool.labels[:stop]
+    pool.values[: stop * layers] = state.pool.values[: stop * layers]
+    limit = pool.free[LIMIT]
+    pool.free[:] = state.pool.free
+    pool.free[LIMIT] = limit
 
 
 def grow(state: State, settings: Settings, labels: int) -> State:
-    """Return the state with room for ``labels`` labels: the same one if it has the room."""
+    """Return the state with room for ``labels`` labels: the same one if it has the room.
+
+    The cells stay where they are.
+    """
     if labels <= len(state.counts):
         return state
-    grown = allocate(settings, labels)
-    for name, array in state._asdict().items():
-        target = getattr(grown, name)
-        if name == "rows":
-            copy_rows(array, target, state.frequencies[0])
-        elif name == "classes" and array.size:
-            copy_rows(array[:, None], target[:, None], state.frequencies[0])
-        else:
-            target[_common(array, target)] = array
-    return grown
+    fresh = shapes(settings, capacity_for(labels, settings.max_labels))
+    grown = state._asdict()
+    for name, (shape, kind) in fresh.items():
+        array = grown[name]
+        if array.shape != shape:
+            grown[name] = np.zeros(shape, kind)
+            grown[name][tuple(slice(0, size) for size in array.shape)] = array
+    first = len(state.counts)
+    grown["gains"][first:] = 1.0
+    if settings.rule == "margin":
+        grown["bias"][0, first:] = BIAS_START
+    limit = cell_limit(settings, len(grown["counts"]))
+    pool = state.pool
+    if not len(pool.labels):  # the word statistics alone
+        pool = new_pool(limit, layers_of(settings))
+    pool.free[LIMIT] = min(limit, len(pool.labels))
+    return State(**{**grown, "pool": pool})
 
 
 def without_labels(state: State, settings: Settings) -> State:
@@ -147,78 +246,367 @@ def without_labels(state: State, settings: Settings) -> State:
     for name, (shape, kind) in shapes(settings, 0).items():
         if kept[name].shape != shape:
             kept[name] = np.zeros(shape, kind)
-    return State(**kept)
+    return State(**{**kept, "pool": new_pool(0, 1)})
+
+
+def in_steps(state: State, settings: Settings, total: int, step: Callable[[int], int]) -> None:
+    """Call ``step`` with the number of items done, until all are; make room where it stops."""
+    done, before, times = 0, -1, 0
+    while done < total:
+        done = step(done)
+        if done < total:
+            times = times + 1 if done == before else 0
+            make_room(state, settings, times)
+            before = done
+
+
+def make_room(state: State, settings: Settings, times: int = 0) -> None:
+    """Make room in the pool; drop cells if it is full, the more the oftener it was of no use."""
+    close_up(state)
+    pool, limit = state.pool, int(state.pool.free[LIMIT])
+    if times == 0 and pool.free[USED] <= FULL * limit:
+        return
+    if times > 8:
+        raise LabelCapacityError(
+            f"max_bytes={settings.max_bytes:,} has no room for a document beside "
+            f"{int(state.totals[LABELS]):,} labels; raise it"
+        )
+    drop(state, settings, int(LOW * 0.6**times * limit))
+
+
+def close_up(state: State) -> None:
+    """Move the blocks of the pool together."""
+    pool, heads = state.pool, [getattr(state, name) for name in HEADS]
+    used = [np.flatnonzero(one[:, ROOM]) for one in heads]
+    starts = np.concatenate([one[at, START] for one, at in zip(heads, used, strict=True)])
+    rooms = np.concatenate([one[at, ROOM] for one, at in zip(heads, used, strict=True)])
+    order = np.argsort(starts, kind="stable")
+    moved = starts[order]
+    end = room.close_up(pool, moved, rooms[order])
+    starts[order] = moved
+    first = 0
+    for one, at in zip(heads, used, strict=True):
+        one[at, START] = starts[first : first + len(at)]
+        first += len(at)
+    pool.free[FREE:] = 0
+    pool.free[TOP] = pool.free[USED] = end
+
+
+def drop(state: State, settings: Settings, cells: int) -> None:
+    """Drop the cells that matter least, until about ``cells`` are in use."""
+    labels, rule = int(state.totals[LABELS]), settings.for_kernels().rule
+    bins = np.zeros(room.BINS, np.int64)
+    for which, name in enumerate(HEADS):
+        room.count_weights(state, rule, which, getattr(state, name), bins)
+    surplus = int(state.pool.free[USED]) - cells
+    lowest = int(np.searchsorted(np.cumsum(bins), surplus)) + 1
+    for which, name in enumerate(HEADS):
+        heads = getattr(state, name)
+        state.dropped[0] += room.drop_cells(state, rule, which, heads, lowest, labels)
+    close_up(state)
+    if settings.rule != "perceptron":
+        set_norms(state, np.ones(labels, np.bool_))
+
+
+def subtract_cells(state: State, known: State) -> None:
+    """Subtract the cells of an earlier state, which are all still there."""
+    for name in HEADS:
+        heads, other = getattr(state, name), getattr(known, name)
+        room.subtract_cells(heads, state.pool, other, known.pool)
+
+
+def set_norms(state: State, chosen: npt.NDArray[np.bool_]) -> None:
+    """Compute the norms of some labels from their cells, so that they do not drift."""
+    sum_squares(state.rows, state.pool, chosen, state.norms)
+    set_scales(state)
+
+
+def set_scales(state: State) -> None:
+    """Compute the scales from the norms."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        state.scales[:] = np.where(state.norms > 0, 1.0 / np.sqrt(state.norms), 0.0)
 
 
 def in_common(one: State, other: State, names: Iterable[str]) -> Iterator[tuple[Any, Any]]:
     """Yield views of some arrays of both, whose room for labels may differ."""
     for name in names:
         pair = getattr(one, name), getattr(other, name)
-        inside = _common(*pair)
+        inside = tuple(slice(0, min(sizes)) for sizes in zip(*(x.shape for x in pair), strict=True))
         yield pair[0][inside], pair[1][inside]
-
-
-def _common(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> tuple[slice, ...]:
-    return tuple(slice(0, min(sizes)) for sizes in zip(one.shape, other.shape, strict=True))
 
 
 def in_use(state: State, name: str, labels: int) -> npt.NDArray[Any]:
     """Return the part of an array that belongs to the first ``labels`` labels, as a view."""
     array: npt.NDArray[Any] = getattr(state, name)
-    if name == "squares":  # shared by all labels: empty before the first
+    if name in ("squares", "rows", "classes"):  # shared by all labels: empty before the first
         return array[: len(array) if labels else 0]
-    if name == "together":
-        return array[:labels, :labels]
     return array[_at(name, slice(0, labels))] if name in LABEL_AXIS and array.size else array
 
 
-def cut_labels(state: State, first: int, stop: int) -> State:
-    """Return a state that predicts labels ``first`` to ``stop``, without ``LEFT_OUT``."""
+def values(state: State, name: str, labels: int) -> npt.NDArray[np.float32]:
+    """Return cells as a dense array [layers, rows, labels]; for tests and small models."""
+    heads, layers = getattr(state, name), state.pool.layers if name == "rows" else 1
+    dense = np.zeros((layers, len(heads), labels), np.float32)
+    every = np.arange(len(heads))
+    for label in range(labels):
+        sums = np.zeros(len(heads), np.float32)
+        weights = np.zeros(len(heads) if layers > 1 else 0, np.float32)
+        room.column(heads, state.pool, every, label, sums, weights)
+        dense[0, :, label] = sums
+        if layers > 1:
+            dense[1, :, label] = weights
+    return dense
+
+
+def column(
+    state: State, name: str, label: int, rows: npt.NDArray[Any] | None = None
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """Return the sums and weights of a label in some rows, or in all."""
+    heads = getattr(state, name)
+    if rows is None:
+        rows = np.arange(len(heads))
+    sums = np.zeros(len(rows), np.float32)
+    weights = np.zeros(len(rows) if state.pool.layers > 1 else 0, np.float32)
+    room.column(heads, state.pool, rows, label, sums, weights)
+    return sums, weights
+
+
+def row(state: State, name: str, number: int, labels: int) -> npt.NDArray[np.float32]:
+    """Return the sums of a row by label."""
+    start, size, *_ = getattr(state, name)[number].tolist()
+    inside = slice(start * UNIT, start * UNIT + size)
+    own, sums = state.pool.labels[inside], _sums(state)[inside]
+    out = np.zeros(labels, np.float32)
+    out[own[own < labels]] = sums[own < labels]
+    return out
+
+
+def _sums(state: State) -> npt.NDArray[np.float32]:
+    """Return the sums of all cells, as a view."""
+    return state.pool.values[:: state.pool.layers]
+
+
+def put(
+    state: State, settings: Settings, name: str, entries: Iterable[tuple[Any, Any, Any]]
+) -> None:
+    """Set the sums of some pairs of row and label."""
+    heads, labels = getattr(state, name), int(state.totals[LABELS])
+    for number, label, value in entries:
+        if state.pool.free[LIMIT] - state.pool.free[TOP] < 8 * (labels + VECTOR):
+            make_room(state, settings)
+        _sums(state)[reach(heads, number, state.pool, label, labels)] = value
+
+
+def cut_labels(state: State, first: int, stop: int, *, regions: bool) -> State:
+    """Return a state that predicts labels ``first`` to ``stop``.
+
+    Its co-occurrences are those of these labels in all ``regions``, or of all labels in theirs.
+    It has no counts by class: they serve learning only.
+    """
+    total, pool = int(state.totals[LABELS]), state.pool
     arrays = state._asdict()
-    room = -(-(stop - first) // VECTOR) * VECTOR
+    size = -(-(stop - first) // VECTOR) * VECTOR
     for name, axis in LABEL_AXIS.items():
         array = arrays[name]
-        if name not in LEFT_OUT and array.size:
-            shape = (*array.shape[:axis], room, *array.shape[axis + 1 :])
+        if array.size and name != "together":
+            shape = (*array.shape[:axis], size, *array.shape[axis + 1 :])
             arrays[name] = np.zeros(shape, array.dtype)
             arrays[name][_at(name, slice(0, stop - first))] = array[_at(name, slice(first, stop))]
-    for name in LEFT_OUT:
-        arrays[name] = np.zeros((0,) * arrays[name].ndim, arrays[name].dtype)
+    together = state.together[:total] if regions else state.together[first:stop]
+    inside = (first, stop) if regions else (0, total)
+    needed = room.needed_cells(state.rows, pool, first, stop)
+    needed += room.needed_cells(together, pool, *inside)
+    new = new_pool(int(needed), pool.layers)
+    for array in (new.labels, new.values):  # it may be sent to others as it is
+        array[:] = 0
+    heads = [np.zeros((len(one), 4), np.int32) for one in (state.rows, together)]
+    room.cut_cells(state.rows, pool, first, stop, heads[0], new)
+    room.cut_cells(together, pool, *inside, heads[1], new)
+    arrays |= {
+        "pool": new, "rows": heads[0], "together": heads[1], "classes": np.zeros((0, 4), np.int32),
+        "blocks": np.zeros((0, 0, 0), np.float32), "all_blocks": np.zeros((0, 0, 0), np.float32),
+    }  # fmt: skip
     return State(**arrays)
 
 
-def cut_shapes(settings: Settings, labels: int) -> Shapes:
+def cut_shapes(settings: Settings, labels: int, total: int) -> Shapes:
     """Return shape and type of every array that ``cut_labels`` gives to ``labels`` labels."""
     found = shapes(settings, -(-labels // VECTOR) * VECTOR)
-    for name in LEFT_OUT:
-        shape, kind = found[name]
-        found[name] = (0,) * len(shape), kind
+    for name in ("blocks", "all_blocks"):
+        found[name] = (0, 0, 0), np.float32
+    found["classes"] = (0, 4), np.int32
+    regions = {"perceptron": 0, "margin": total}.get(settings.rule, labels)
+    found["together"] = (regions, 4), np.int32
     return found
+
+
+def flat(state: State) -> dict[str, npt.NDArray[Any]]:
+    """Return all arrays by name, the used parts of the pool as ``cell_…``."""
+    stop = int(state.pool.free[TOP])
+    arrays = {name: array for name, array in state._asdict().items() if name != "pool"}
+    arrays["cell_labels"] = state.pool.labels[:stop]
+    arrays["cell_values"] = state.pool.values[: stop * state.pool.layers]
+    return arrays
+
+
+def unflat(arrays: dict[str, npt.NDArray[Any]], settings: Settings) -> State | None:
+    """Put together what ``flat`` took apart, without room for more; None if it does not fit."""
+    labels = arrays.pop("cell_labels", np.zeros(0, np.int32))
+    values = arrays.pop("cell_values", np.zeros(0, np.float32))
+    layers = layers_of(settings)
+    if (
+        labels.dtype != np.int32
+        or values.dtype != np.float32
+        or len(values) != layers * len(labels)
+    ):
+        return None
+    pool = Pool(labels, values, np.zeros(SIZES, np.int64), layers)
+    pool.free[[TOP, USED, LIMIT]] = len(labels)
+    return State(pool, **arrays)
+
+
+PACKED: Shapes = {
+    **{f"{name}_at": ((0,), np.int32) for name in HEADS},
+    **{f"{name}_sizes": ((0,), np.int32) for name in HEADS},
+    "cell_labels": ((0,), np.int32), "cell_sums": ((0,), np.float32),
+    "cell_weights": ((0,), np.float32),
+}  # fmt: skip
+"""The arrays of cells in a file, of any length: the rows that have some, how many, and the cells of
+one row after the other. The size of a dense row is negative. Only ``rows`` have weights."""
+
+
+def packed_cells(state: State, labels: int) -> dict[str, npt.NDArray[Any]]:
+    """Return the cells as they are in a file; without empty arrays."""
+    found: dict[str, npt.NDArray[Any]] = {}
+    parts, most = [], int(room_for(labels))
+    for name in HEADS if labels else ():
+        heads = getattr(state, name)
+        at = np.flatnonzero(heads[:, SIZE]).astype(np.int32)
+        sizes = np.zeros(len(at), np.int32)
+        room.packed_sizes(heads, at, state.pool, most, sizes)
+        at, sizes = at[sizes != 0], sizes[sizes != 0]
+        found |= {f"{name}_at": at, f"{name}_sizes": sizes}
+        parts.append((heads, at, int(np.abs(sizes).sum(dtype=np.int64))))
+    cells = sum(count for _, _, count in parts)
+    weights = parts[0][2] if parts and state.pool.layers > 1 else 0
+    packed = np.empty(cells, np.int32), np.empty(cells, np.float32), np.empty(weights, np.float32)
+    start = 0
+    for heads, at, count in parts:
+        room.pack_rows(heads, at, state.pool, most, start, *packed)
+        start += count
+    found |= dict(zip(("cell_labels", "cell_sums", "cell_weights"), packed, strict=True))
+    return {name: array for name, array in found.items() if array.size}
+
+
+def unpack_cells(state: State, labels: int, packed: dict[str, npt.NDArray[Any]]) -> bool:
+    """Take cells from a file into an empty state; False if they contradict each other."""
+    packed = {name: packed.get(name, np.zeros(0, kind)) for name, (_, kind) in PACKED.items()}
+    cells = [packed[name] for name in ("cell_labels", "cell_sums", "cell_weights")]
+    most = int(room_for(labels))
+    start = 0
+    for name in HEADS:
+        heads, at, sizes = getattr(state, name), packed[f"{name}_at"], packed[f"{name}_sizes"]
+        many = np.abs(sizes.astype(np.int64))
+        stop = start + int(many.sum())
+        if len(at) != len(sizes) or stop > len(cells[0]) or np.any((many < 1) | (many > most)):
+            return False
+        if np.any(np.diff(at) <= 0) or np.any((at < 0) | (at >= len(heads))):
+            return False
+        if not room.unpack_rows(heads, at, sizes, state.pool, start, *cells):
+            return False
+        start = stop
+        if name == "rows" and len(cells[2]) not in (0, stop):
+            return False
+    if start != len(cells[0]) or len(cells[1]) != start:
+        return False
+    return is_sound(state, labels)
+
+
+def dense_shapes(settings: Settings, labels: int) -> Shapes:
+    """Return shape and type of the arrays that version 0.1 kept instead of cells."""
+    m, layers = settings.dimensions, 2 if settings.rule == "margin" else 1
+    regions = labels if settings.rule != "perceptron" else 0
+    by_class = settings.weighting in MEASURES
+    return {
+        "rows": ((m, layers, labels), np.float32),
+        "together": ((regions, regions), np.float32),
+        "classes": ((m, labels) if by_class else (0, 0), np.float32),
+    }
+
+
+def contents(state: State) -> dict[str, npt.NDArray[Any]]:
+    """Return what a state holds by name, however its blocks lie in the pool."""
+    apart = ("pool", *HEADS)
+    arrays = {name: array for name, array in state._asdict().items() if name not in apart}
+    return arrays | packed_cells(state, max(int(state.totals[LABELS]), 1))
+
+
+def take_dense(
+    state: State, settings: Settings, name: str, first: int, piece: npt.NDArray[Any], labels: int
+) -> None:
+    """Take rows of a dense array, from row ``first`` on."""
+    nothing = np.zeros((0, 0), np.float32)
+    layers = (
+        [piece[:, 0], piece[:, 1] if piece.shape[1] > 1 else nothing]
+        if name == "rows"
+        else [piece, nothing]
+    )
+    room.take_values(getattr(state, name), first, *layers, state.pool, labels)
+
+
+def is_sound(state: State, labels: int) -> bool:
+    """Tell whether all rows lie in the pool, and all cells belong to a label."""
+    pool = state.pool
+    cells = len(pool.labels)
+    if len(pool.values) != cells * pool.layers:
+        return False
+    if not 0 <= pool.free[TOP] <= pool.free[LIMIT] <= cells:
+        return False
+    for name in HEADS:
+        start, size, room_, dense = getattr(state, name).astype(np.int64).T
+        if np.any((start < 0) | (size < 0) | (size > room_) | (start * UNIT + room_ > cells)):
+            return False
+        if np.any((dense != 0) & (size != room_)):
+            return False
+    stop = int(pool.free[TOP])
+    return bool(np.all((pool.labels[:stop] >= 0) & (pool.labels[:stop] < room_for(labels))))
 
 
 def clear_label(state: State, number: int, settings: Settings) -> None:
     """Forget a label, so that its number can be given to another."""
     if settings.weighting == "icf":
-        state.terms[1] -= state.classes[:, number] > 0  # counts the labels of each bucket
+        state.terms[1] -= column(state, "classes", number)[0] > 0  # counts labels of each bucket
+    for name in HEADS:
+        room.clear_column(getattr(state, name), state.pool, number)
+    _clear_row(state, number)
     for name in LABEL_AXIS:
         array = getattr(state, name)
-        if array.size:
+        if array.size and name != "together":
             array[_at(name, number)] = 0
-    if state.together.size:
-        state.together[number] = 0
     state.gains[number] = 1.0
     state.recent_labels[state.recent_labels == number] = -1
     if settings.rule == "margin":
         state.bias[0, number] = BIAS_START
+    add_up_spent(state)
+
+
+def _clear_row(state: State, number: int) -> None:
+    """Clear the co-occurrences of a label; its block stays, empty, for the next label."""
+    if len(state.together):
+        start, size = state.together[number, START] * UNIT, state.together[number, SIZE]
+        _sums(state)[start : start + size] = 0.0
 
 
 def move_label(state: State, source: int, target: int) -> None:
     """Overwrite one label with another."""
-    if state.together.size:
-        state.together[target] = state.together[source]
+    for name in HEADS:
+        room.move_column(getattr(state, name), state.pool, source, target)
+    if len(state.together):
+        heads = state.together
+        heads[[source, target]] = heads[[target, source]]
     for name in LABEL_AXIS:
         array = getattr(state, name)
-        if array.size:
+        if array.size and name != "together":
             array[_at(name, target)] = array[_at(name, source)]
     state.recent_labels[state.recent_labels == target] = -1
     state.recent_labels[state.recent_labels == source] = target
@@ -235,16 +623,25 @@ def longest_unseen(state: State, spared: set[int]) -> int:
     return int(np.argmin(seen))
 
 
-def work_for(state: State, words: int = 0) -> Work:
-    """Return scratch space for one thread and documents of up to ``words`` distinct words."""
+def work_for(state: State, hashed: Hashed | None = None) -> Work:
+    """Return scratch space for one thread, and for the documents of a batch or for any."""
     depth, m = state.frequencies.shape
-    by_label = {name: np.empty(len(state.counts), kind) for name, kind in SCRATCH.items()}
+    most, words = m, 0
+    if hashed is not None:
+        most, words = int(np.diff(hashed.indptr).max(initial=0)), len(hashed.words.keys)
+    labels = int(room_for(len(state.counts)))
+    by_label = {name: np.empty(labels, kind) for name, kind in SCRATCH.items()}
     return Work(
-        x=np.empty(m, np.float32),
-        frequencies=np.empty(m if depth > 1 else 0, np.float64),
+        x=np.empty(most, np.float32),
+        frequencies=np.empty(most if depth > 1 else 0, np.float64),
         estimates=np.empty(words, np.float64),
+        squares=np.empty(most, np.float32),
+        weights=np.empty(most, np.float32),
+        places=np.empty((TOGETHER, most), np.int64),
         slopes=np.empty(state.shared.shape[1], np.float64),
-        squares=np.empty(len(state.squares), np.float32),
-        weights=np.empty(len(state.squares), np.float32),
+        every=np.arange(labels, dtype=np.int32),
+        both=np.empty(labels * state.pool.layers, np.float32),
+        truth=np.zeros(labels, np.int8),
+        slots=np.full(labels, -1, np.int32),
         **by_label,
     )

@@ -8,8 +8,9 @@ count as if the other stream came after this one.
 
 import operator
 from dataclasses import fields
+from functools import partial
 from itertools import pairwise
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +19,16 @@ from clasher.errors import LabelError, SettingError
 from clasher.kernels import merge as kernels
 from clasher.kernels.classes import look_again
 from clasher.kernels.decay import settle
-from clasher.kernels.margin import EARLY, EVERY, FADE, best_cut, best_floor, calibrate
-from clasher.kernels.regions import halve
-from clasher.kernels.rules import COUNT_LIMIT
+from clasher.kernels.margin import (
+    EARLY,
+    EVERY,
+    FADE,
+    add_up_spent,
+    best_cut,
+    best_floor,
+    calibrate,
+)
+from clasher.kernels.regions import COUNT_LIMIT, halve, scale_label
 from clasher.kernels.scan import merge_votes
 from clasher.kernels.state import DOCUMENTS, FADED, LABELLED, LABELS, NOW, State
 from clasher.labels import LabelIndex, LabelSets
@@ -109,7 +117,7 @@ def add(
         theirs = memory.copy(theirs)
         settle(theirs)
     places = np.array([index.numbers[names[number]] for number in kept], np.int64)
-    _add_labels(mine, theirs, np.array(kept, np.int64), places, difference)
+    _add_labels(settings, mine, theirs, np.array(kept, np.int64), places, difference)
     _add_stream(mine, theirs, difference)
     if mine.terms.size:
         mine.terms[0] += theirs.terms[0]
@@ -142,29 +150,31 @@ def _make_room(
 
 
 def _add_labels(
-    mine: State, theirs: State, kept: Numbers, places: Numbers, difference: bool
-) -> None:
+    settings: Settings, mine: State, theirs: State, kept: Numbers, places: Numbers,
+    difference: bool,
+) -> None:  # fmt: skip
     """Add the arrays with an entry per label: their label ``kept[i]`` to mine at ``places[i]``."""
     here, there = mine.counts[places], theirs.counts[kept]
     known = here + there > 0
     shares = np.divide(there, here + there, out=np.full(len(places), 0.5), where=known)
     mine.counts[places] += there
     has_regions, has_weights = mine.together.size > 0, mine.squares.size > 0
-    sums, weights = (mine.rows[:, 0], theirs.rows[:, 0]), (mine.rows[:, -1], theirs.rows[:, -1])
-    if has_regions or difference:
-        kernels.add_columns(*sums, kept, places)
-    else:
-        kernels.blend_columns(*sums, kept, places, shares)
-    if has_weights and difference:
-        kernels.add_columns(*weights, kept, places)
-    elif has_weights:
-        parts = _label_shares(mine), _label_shares(theirs)
-        kernels.blend_weights(*weights, mine.squares, theirs.squares, *parts, kept, places)
-    if has_regions:  # norms come from the merged sums, so that they do not drift
-        kernels.sum_squares(mine.rows[:, 0], places, mine.norms)
-        mine.together[np.ix_(places, places)] += theirs.together[np.ix_(kept, kept)]
-    roots = np.sqrt(mine.norms, out=np.ones_like(mine.norms), where=mine.norms > 0.0)
-    mine.scales[:] = np.where(mine.norms > 0.0, 1.0 / roots, 0.0)
+    factors = np.ones(len(theirs.counts), np.float32)
+    if not (has_regions or difference):  # means
+        for share, here_, there_ in zip(shares, places, kept, strict=True):
+            scale_label(mine.rows, mine.pool, here_, np.float32(1.0 - share))
+            factors[there_] = share
+    how = kernels.NO_WEIGHTS
+    if has_weights:
+        how = kernels.ADD if difference else kernels.BLEND
+    target = np.full(len(theirs.counts), -1, np.int64)
+    target[kept] = places
+    _add_cells(settings, mine, theirs, "rows", target, factors, how)
+    if has_regions:
+        _add_cells(settings, mine, theirs, "together", target, factors, kernels.NO_WEIGHTS)
+        chosen = np.zeros(len(mine.counts), np.bool_)
+        chosen[places] = True
+        memory.set_norms(mine, chosen)
     seen = theirs.seen[kept]
     mine.seen[places] = np.where(seen > 0, mine.totals[DOCUMENTS] + seen, mine.seen[places])
     if difference:
@@ -174,8 +184,28 @@ def _add_labels(
     else:
         kernels.blend_columns(mine.bias[:1], theirs.bias[:1], kept, places, shares)
     if mine.classes.size:
-        kernels.add_columns(mine.classes, theirs.classes, kept, places)
+        _add_cells(settings, mine, theirs, "classes", target, factors, kernels.NO_WEIGHTS)
         kernels.add_columns(mine.members, theirs.members, kept, places)
+    add_up_spent(mine)
+
+
+def _add_cells(
+    settings: Settings, mine: State, theirs: State, name: str, target: Numbers,
+    factors: npt.NDArray[np.float32], how: int,
+) -> None:  # fmt: skip
+    """Add the cells of their rows to mine, and make room where there is none."""
+    heads, other = getattr(mine, name), getattr(theirs, name)
+    rows = target if name == "together" else target[:0]
+    parts = _label_shares(mine), _label_shares(theirs)
+    labels = int(mine.totals[LABELS])
+
+    def step(done: int) -> int:
+        return int(kernels.add_cells(
+            done, heads, mine.pool, other, theirs.pool, rows, target, factors, how, mine.squares,
+            theirs.squares, *parts, labels,
+        ))  # fmt: skip
+
+    memory.in_steps(mine, settings, len(other), step)
 
 
 def _label_shares(state: State) -> Floats:
@@ -208,6 +238,7 @@ def _add_stream(mine: State, theirs: State, difference: bool) -> None:
     else:
         every = np.arange(mine.shared.shape[1])
         _blend_steps(mine.shared, theirs.shared, every, every)
+    mine.dropped[:] += theirs.dropped
     mine.margins[:] += theirs.margins
     mine.bests[:] += theirs.bests
     mine.cut[:] += share * (theirs.cut - mine.cut)
@@ -235,7 +266,9 @@ def retire_label(state: State, index: LabelIndex, number: int, settings: Setting
     index.remove(number)
 
 
-def join_labels(state: State, index: LabelIndex, source: str, target: str) -> None:
+def join_labels(
+    state: State, index: LabelIndex, source: str, target: str, settings: Settings
+) -> None:
     """Add one label to another; the caller then retires the first.
 
     Documents that carried both count once. Their number is known, so counts stay exact; which ones
@@ -251,35 +284,46 @@ def join_labels(state: State, index: LabelIndex, source: str, target: str) -> No
     share = float(state.counts[a] / fed) if fed else 0.5
     both = 0.0  # documents that carried both labels; the perceptron does not know
     if state.together.size:
-        pair = min(state.together[a, b], state.together[b, a])
+        labels = len(index)
+        rows = [memory.row(state, "together", i, labels).astype(np.float64) for i in (a, b)]
+        columns = [memory.column(state, "together", i)[0][:labels] for i in (a, b)]
+        pair = min(rows[0][b], rows[1][a])
         both = float(min(pair, state.counts[a], state.counts[b]))
     left = fed - both
     shrink = np.float32(left / fed if fed else 1.0)
     _blend(state.bias, a, b, share)
-    if state.squares.size:
-        _blend(state.rows[:, 1], a, b, share)
     if state.together.size:
-        together = state.together.astype(np.float64)  # join rows and columns (Eq. 15)
+        counts = state.counts[:labels]
+        col_a, col_b = (column.astype(np.float64) for column in columns)
         with np.errstate(divide="ignore", invalid="ignore"):
-            independent = together[:, a] * together[:, b] / state.counts
+            independent = col_a * col_b / counts
         thrice = np.minimum(both, np.nan_to_num(independent))
-        column = together[:, a] + together[:, b] - thrice
-        row = together[a] + together[b] - thrice
-        state.together[:, b] = np.minimum(column, state.counts)
-        state.together[b] = np.clip(row, 0.0, left)
-        state.together[b, b] = left
-        sums = state.rows[:, 0]
-        sums[:, b] = (sums[:, b] + sums[:, a]) * shrink
-        column = sums[:, b].astype(np.float64)
-        state.norms[b] = column @ column
-        state.scales[b] = 1.0 / np.sqrt(column @ column) if column.any() else 0.0
+        column = np.minimum(col_a + col_b - thrice, counts)  # join columns and rows (Eq. 15)
+        row = np.clip(rows[0] + rows[1] - thrice, 0.0, left)
+        row[b] = left
+        entries: list[tuple[Any, Any, Any]] = [
+            (i, b, column[i]) for i in np.flatnonzero((column != 0) | (col_b != 0))
+        ]
+        entries += [(b, j, row[j]) for j in np.flatnonzero((row != 0) | (rows[1] != 0))]
+        memory.put(state, settings, "together", entries)
+        _join_cells(state, settings, "rows", a, b, (shrink, shrink, share))
+        chosen = np.arange(len(state.counts)) == b
+        memory.set_norms(state, chosen)
     else:
-        _blend(state.rows[:, 0], a, b, share)
+        _join_cells(state, settings, "rows", a, b, (share, 1.0 - share, share))
     if state.classes.size:
-        for array in (state.classes, state.members):
-            array[:, b] = (array[:, b] + array[:, a]) * shrink
+        _join_cells(state, settings, "classes", a, b, (shrink, shrink, share))
+        state.members[:, b] = (state.members[:, b] + state.members[:, a]) * shrink
     state.counts[b] = left
     state.seen[b] = max(state.seen[b], state.seen[a])
+
+
+def _join_cells(
+    state: State, settings: Settings, name: str, a: int, b: int, how: tuple[Any, Any, Any]
+) -> None:
+    heads, labels, factors = getattr(state, name), int(state.totals[LABELS]), map(np.float32, how)
+    step = partial(kernels.join_cells, heads, state.pool, a, b, *factors, labels)
+    memory.in_steps(state, settings, len(heads), step)
 
 
 def _blend(array: npt.NDArray[np.floating], a: int, b: int, share: float) -> None:

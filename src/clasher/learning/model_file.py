@@ -27,6 +27,7 @@ from safetensors.numpy import save_file
 
 from clasher.durable import replaced
 from clasher.errors import ModelFileError, SettingError
+from clasher.kernels.margin import add_up_spent
 from clasher.kernels.state import DOCUMENTS, FADED, LABELS, State
 from clasher.learning import late_labels, memory
 from clasher.learning.drift import Alarm
@@ -34,10 +35,11 @@ from clasher.settings import Settings
 from clasher.text.analyzer import Tokenizer, check_tokenizer
 from clasher.version import __version__
 
-FORMAT = 3
+FORMAT = 4
+DENSE_FORMAT = 3  # of 0.1 and 0.2: an array of buckets × labels instead of cells
 KEY = "clasher"
 DERIVED = "scales"  # follows from the norms
-LATER = {"clock", "gains", "bests", "floor"}  # missing in files of older versions
+LATER = {"clock", "gains", "bests", "floor", "spent", "dropped"}  # missing in older files
 PIECE = 16 * 2**20  # bytes read at a time
 
 _DTYPES = {
@@ -54,8 +56,11 @@ def save(
     """Write a model; replace ``path`` when all is written, and flushed if ``durable``."""
     tensors = {}
     for name in State._fields:
-        if name != DERIVED and (array := memory.in_use(state, name, len(labels))).size:
+        if name in ("pool", DERIVED, *memory.HEADS):
+            continue
+        if (array := memory.in_use(state, name, len(labels))).size:
             tensors[name] = np.ascontiguousarray(array)
+    tensors |= memory.packed_cells(state, len(labels))
     about: dict[str, Any] = {"format": FORMAT, "version": __version__}
     about |= {"settings": settings.to_dict(), "labels": labels}
     if alarms:
@@ -109,9 +114,10 @@ def _read(file: Any, tokenizer: Tokenizer | None) -> tuple[Settings, list[str], 
         raise ModelFileError(f"its {part} are not valid: {error}") from error
     if len(set(labels)) < len(labels) or len(labels) > settings.max_labels:
         raise ModelFileError("its list of labels contradicts its settings")
-    names = _check_arrays(file, memory.shapes(settings, len(labels)))
+    is_dense = about["format"] == DENSE_FORMAT
+    names, cells = _check_arrays(file, settings, len(labels), is_dense)
     expected = about.pop("checksum")
-    pieces = (piece for name in sorted(names) for piece in _pieces(file, name))
+    pieces = (piece for name in sorted([*names, *cells]) for piece in _pieces(file, name))
     if _checksum(about, pieces) != expected:
         raise ModelFileError("the file was altered: its checksum does not match")
     state = memory.allocate(settings, len(labels))
@@ -120,6 +126,14 @@ def _read(file: Any, tokenizer: Tokenizer | None) -> tuple[Settings, list[str], 
         for piece in _pieces(file, name):
             target[start : start + len(piece)] = piece
             start += len(piece)
+    if is_dense:
+        for name in cells:
+            start = 0
+            for piece in _pieces(file, name):
+                memory.take_dense(state, settings, name, start, piece, len(labels))
+                start += len(piece)
+    elif not memory.unpack_cells(state, len(labels), {n: file.get_tensor(n) for n in cells}):
+        raise ModelFileError("its cells contradict each other")
     # refuse values that kernels would use as indices beyond their arrays
     if state.totals[LABELS] != len(labels):
         raise ModelFileError("its list of labels contradicts its arrays")
@@ -129,8 +143,9 @@ def _read(file: Any, tokenizer: Tokenizer | None) -> tuple[Settings, list[str], 
         raise ModelFileError("its latest documents contradict its settings")
     if "clock" not in names:
         state.clock[FADED] = state.totals[DOCUMENTS]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        state.scales[:] = np.where(state.norms > 0, 1.0 / np.sqrt(state.norms), 0.0)
+    if "spent" not in names:
+        add_up_spent(state)
+    memory.set_scales(state)
     return settings, labels, state, alarms
 
 
@@ -143,9 +158,10 @@ def _header(file: Any) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"its header is not valid JSON: {error}") from error
     found = about.get("format") if isinstance(about, dict) else None
-    if isinstance(found, int) and found != FORMAT:
+    if isinstance(found, int) and found not in (FORMAT, DENSE_FORMAT):
         raise ModelFileError(
-            f"has format {found}, and this version of clasher reads format {FORMAT}; "
+            f"has format {found}, and this version of clasher reads formats {DENSE_FORMAT} and "
+            f"{FORMAT}; "
             f"it was written by clasher {about.get('version')}"
         )
     kinds = _HEADER | ({"alarms": list} if isinstance(about, dict) and "alarms" in about else {})
@@ -159,21 +175,33 @@ def _header(file: Any) -> dict[str, Any]:
     return about
 
 
-def _check_arrays(file: Any, shapes: memory.Shapes) -> list[str]:
-    del shapes[DERIVED]
+def _check_arrays(
+    file: Any, settings: Settings, labels: int, is_dense: bool
+) -> tuple[list[str], list[str]]:
+    """Check shapes and types; return the names of arrays that are not empty, and those of cells."""
+    shapes = memory.shapes(settings, labels)
+    for name in (DERIVED, *memory.HEADS):
+        del shapes[name]
+    own = set(shapes)
+    cells = memory.dense_shapes(settings, labels) if is_dense else dict(memory.PACKED)
     found = set(file.keys())
+    shapes |= cells
     dispensable = LATER | {name for name, (shape, _) in shapes.items() if 0 in shape}
     if not shapes.keys() - dispensable <= found <= shapes.keys():
         raise ModelFileError("it does not hold the arrays its settings ask for")
     shapes = {name: kind for name, kind in shapes.items() if name in found}
     for name, (shape, kind) in shapes.items():
         part = file.get_slice(name)
-        if tuple(part.get_shape()) != shape or _DTYPES.get(part.get_dtype()) is not kind:
+        same = tuple(part.get_shape()) == shape
+        if not is_dense and name in cells:
+            same = len(part.get_shape()) == 1
+        if not same or _DTYPES.get(part.get_dtype()) is not kind:
             raise ModelFileError(
                 f"array {name!r} should be {np.dtype(kind)}{list(shape)}, "
                 f"and is {part.get_dtype()}{part.get_shape()}"
             )
-    return [name for name, (shape, _) in shapes.items() if 0 not in shape]
+    there = [name for name, (shape, _) in shapes.items() if 0 not in shape or name in cells]
+    return [name for name in there if name in own], [name for name in there if name in cells]
 
 
 def _pieces(file: Any, name: str) -> Iterator[npt.NDArray[Any]]:

@@ -9,8 +9,7 @@ merges differences, ``Clasher.add_difference`` adds the result to the model.
 import numpy as np
 
 from clasher.errors import SettingError
-from clasher.kernels.regions import halve
-from clasher.kernels.rules import COUNT_LIMIT
+from clasher.kernels.regions import COUNT_LIMIT, halve
 from clasher.kernels.state import LABELLED
 from clasher.learning import memory
 from clasher.learning.merge import Sketch
@@ -18,8 +17,8 @@ from clasher.model import Clasher
 from clasher.settings import MEASURES, Settings
 
 # Arrays of which a part hands back the difference, and those that it starts with.
-MOVED = ("rows", "counts", "together", "squares", "bias", "shared", "classes", "members", "terms")
-KNOWN = (*MOVED, "norms", "scales", "cut", "floor", "odds")
+MOVED = ("counts", "squares", "bias", "shared", "members", "terms")
+KNOWN = (*MOVED, "norms", "scales", "cut", "floor", "odds", "spent")
 
 
 def is_independent(settings: Settings) -> bool:
@@ -56,7 +55,8 @@ def begin(start: Clasher, before: Sketch) -> Clasher:
     state = memory.allocate(start.settings, len(labels))
     if not is_independent(start.settings):
         state.totals[LABELLED:] = start.state.totals[LABELLED:]
-        for ours, theirs in memory.in_common(state, start.state, KNOWN):
+        memory.copy_cells(start.state, state.pool)
+        for ours, theirs in memory.in_common(state, start.state, (*KNOWN, *memory.HEADS)):
             ours[...] = theirs
     before.put_into(state)
     return Clasher.from_state(start.settings, labels, state)
@@ -75,6 +75,7 @@ def difference(part: Clasher, start: Clasher, before: Sketch) -> Clasher:
             f"one part of the stream; cut it into more parts"
         )
     state.totals[LABELLED] -= known.totals[LABELLED]
+    memory.subtract_cells(state, known)
     for ours, theirs in memory.in_common(state, known, MOVED):
         ours -= theirs
     return part

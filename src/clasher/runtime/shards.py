@@ -56,15 +56,14 @@ class Passed(NamedTuple):
 class Shard:
     """Some labels of a model, from number ``first``: the model's state cut to them.
 
-    ``together`` has their label co-occurrences: with ``margin`` columns, else rows. ``counts`` and
-    ``gains`` are those of all labels.
+    Its co-occurrences are those of its labels: with ``margin`` in all regions, else in theirs.
+    ``counts`` and ``gains`` are those of all labels.
     """
 
     settings: Settings
     first: int
     labels: int
     state: State
-    together: npt.NDArray[np.float32]
     counts: Values
     gains: Values
 
@@ -75,8 +74,7 @@ class Shard:
 
     @property
     def nbytes(self) -> int:
-        arrays = (*self.state, self.together, self.counts, self.gains)
-        return sum(array.nbytes for array in arrays)
+        return memory.used_bytes(self.state) + self.counts.nbytes + self.gains.nbytes
 
     def hash_many(self, texts: Any) -> Hashed:
         return self._hasher.hash_many(texts)
@@ -93,10 +91,13 @@ class Shard:
         total = len(self.counts)
         indptr = np.zeros(len(regions) + 1, np.int64)
         ids = np.empty(len(regions) * total, np.int32)
-        work = memory.work_for(self.state)
-        work = work._replace(scores=np.empty(total), chosen=np.empty(total, np.int32))
+        work = memory.work_for(self.state)._replace(
+            scores=np.empty(total), chosen=np.empty(total, np.int32),
+            touched=np.empty(total, np.int32), likely=np.empty(total, np.int32),
+            marks=np.zeros(total, np.bool_),
+        )  # fmt: skip
         here = np.where(regions >= 0, regions - self.first, -1).astype(np.int64)
-        ask_regions(here, self.state, self.together, self.counts, self._setting, work, indptr, ids)
+        ask_regions(here, self.state, self.counts, self._setting, work, indptr, ids)
         return indptr, ids[: indptr[-1]]
 
     def linear(self, hashed: Hashed) -> Passed:
@@ -104,19 +105,19 @@ class Shard:
 
     def scores(self, hashed: Hashed, near: Best) -> Best:
         """Return the two best labels here before the second look, and their z."""
-        return self._best(ask_scores, hashed, 2, 2, self.together, self.counts, *near)
+        return self._best(ask_scores, hashed, 2, 2, self.counts, *near)
 
     def look(self, hashed: Hashed, near: Best, two: Best) -> Passed:
         """Return the labels here that pass after the second look."""
         cut = float(self.state.cut[0])
         if not self._setting.learnt_cut:
             cut = float(score_at(self.state, self._setting.threshold))
-        own = (self.together, self.counts, *near, self.first, self.gains, cut, *two)
+        own = (self.counts, *near, self.first, self.gains, cut, *two)
         return self._passed(ask_look, hashed, *own)
 
     def _ask(self, kernel: Callable[..., None], hashed: Hashed, *more: Any) -> None:
         words = hashed.words
-        work = memory.work_for(self.state, len(words.keys))
+        work = memory.work_for(self.state, hashed)
         kernel(
             hashed.indptr, hashed.buckets, hashed.counts, words.indptr, words.places, words.keys,
             self.state, self._setting, work, self.labels, *more,
@@ -161,13 +162,9 @@ def split(model: Clasher, shards: int) -> list[Shard]:
     state, every = model.state, slice(0, total)
     parts = []
     for first, stop in pairwise(bounds):
-        together, own = state.together[:0, :0], slice(first, stop)
-        if state.together.size:
-            inside = (every, own) if model.settings.rule == "margin" else (own, every)
-            together = np.ascontiguousarray(state.together[inside])
-        cut = memory.cut_labels(state, first, stop)
+        cut = memory.cut_labels(state, first, stop, regions=model.settings.rule == "margin")
         counts, gains = state.counts[every].copy(), state.gains[every].copy()
-        parts.append(Shard(model.settings, first, stop - first, cut, together, counts, gains))
+        parts.append(Shard(model.settings, first, stop - first, cut, counts, gains))
     return parts
 
 

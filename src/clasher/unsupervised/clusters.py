@@ -1,6 +1,7 @@
 """Streaming clusters of unlabelled text."""
 
 import os
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -150,10 +151,11 @@ class Clusters(HashedModel):
         for hashed in self._hasher.batches(texts, BATCH):
             clusters = np.empty(hashed.documents, np.int32)
             cosines = np.empty(hashed.documents, np.float32)
-            cluster_documents(
-                hashed.indptr, hashed.buckets, hashed.counts, self._state, self._setting, work,
-                self.k, np.int64(patience), learning, clusters, cosines,
+            step = partial(
+                cluster_documents, hashed.indptr, hashed.buckets, hashed.counts, self._state,
+                self._setting, work, self.k, np.int64(patience), learning, clusters, cosines,
             )  # fmt: skip
+            memory.in_steps(self._state, self.settings, hashed.documents, step)
             if learning:
                 self._vote(hashed)
             parts.append((clusters, cosines))

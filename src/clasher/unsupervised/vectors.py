@@ -126,7 +126,7 @@ class HashedTfidf(HashedModel):
         """Count the words of more documents; ignore ``y``."""
         for hashed in self._hasher.batches(texts, BATCH):
             indptr, buckets, _, *words = hashed.arrays
-            work = memory.work_for(self._state, len(hashed.words.keys))
+            work = memory.work_for(self._state, hashed)
             count_documents(indptr, buckets, *words, self._state, self._setting, work)
             self._vote(hashed)
         return self
@@ -162,7 +162,7 @@ class HashedTfidf(HashedModel):
         parts = []
         for hashed in self._hasher.batches(texts, BATCH):
             weights = np.empty(len(hashed.buckets), np.float32)
-            work = memory.work_for(self._state, len(hashed.words.keys))
+            work = memory.work_for(self._state, hashed)
             weigh_documents(*hashed.arrays, self._state, self._setting, work, counting, weights)
             if counting:
                 self._vote(hashed)

@@ -33,7 +33,7 @@ streams = st.lists(words, min_size=1, max_size=12)
 def embedded(model, document):
     """Return the vector of a document in a model."""
     hashed = model.hash_many([document])
-    work = work_for(model._state, len(hashed.words.keys))
+    work = work_for(model._state, hashed)
     used = hashed.buckets, hashed.counts, hashed.words.places, hashed.words.keys
     weigh(model._state, model._setting, *used, work)
     row = np.zeros(model.settings.dimensions, np.float32)

@@ -5,6 +5,7 @@ import pytest
 
 from clasher import Clasher
 from tests.cli.command import SMALL, jsonl, one_line, records, run, stream
+from tests.models import dense
 
 
 def taught(rows, **settings):
@@ -165,7 +166,7 @@ def test_documents_are_taken_back(tmp_path):
     assert ours.support == theirs.support
     for name in ("frequencies", "rows", "together", "norms"):
         np.testing.assert_allclose(
-            getattr(ours._state, name), getattr(theirs._state, name), rtol=1e-5, atol=1e-5
+            getattr(dense(ours), name), getattr(dense(theirs), name), rtol=1e-5, atol=1e-5
         )
 
 

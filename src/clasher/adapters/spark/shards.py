@@ -26,7 +26,6 @@ from pyspark.sql import functions as sf
 from clasher.adapters.spark import columns as cells
 from clasher.adapters.spark.columns import HASHED, Columns, column, in_pieces
 from clasher.errors import ModelFileError, SettingError
-from clasher.kernels.state import State
 from clasher.labels import LabelSets
 from clasher.learning import memory
 from clasher.model import Clasher
@@ -36,9 +35,9 @@ from clasher.settings import Settings
 from clasher.text.analyzer import Tokenizer
 from clasher.text.hashing import Hasher
 
-FORMAT = 1
+FORMAT = 2
 INDEX = "shards.json"
-EXTRA = ("shard_together", "shard_counts", "shard_gains")  # arrays beside those of the state
+EXTRA = ("shard_counts", "shard_gains")  # arrays beside those of the state
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,10 @@ class Shards:
                 what = f"array {array!r} does not match the settings"
                 raise ModelFileError(f"{self.folder}/{name}: {what}")
         extra = [arrays.pop(array) for array in EXTRA]
-        return Shard(settings, first, labels, State(**arrays), *extra)
+        state = memory.unflat(arrays, settings)
+        if state is None or not memory.is_sound(state, len(self.labels)):
+            raise ModelFileError(f"{self.folder}/{name}: its cells contradict each other")
+        return Shard(settings, first, labels, state, *extra)
 
 
 def write_shards(model: Clasher, folder: str | os.PathLike[str], shards: int) -> Shards:
@@ -93,8 +95,8 @@ def write_shards(model: Clasher, folder: str | os.PathLike[str], shards: int) ->
     system.create_dir(place, recursive=True)
     firsts, digests = [], []
     for number, shard in enumerate(split(model, shards)):
-        extra = (shard.together, shard.counts, shard.gains)
-        arrays: dict[str, Any] = shard.state._asdict() | dict(zip(EXTRA, extra, strict=True))
+        extra = (shard.counts, shard.gains)
+        arrays: dict[str, Any] = memory.flat(shard.state) | dict(zip(EXTRA, extra, strict=True))
         content = safetensors.numpy.save({name: own for name, own in arrays.items() if own.size})
         with system.open_output_stream(f"{place}/{_file_name(number)}") as file:
             file.write(content)
@@ -122,9 +124,8 @@ def read_shards(folder: str | os.PathLike[str], *, tokenizer: Tokenizer | None =
 
 
 def _shapes(settings: Settings, labels: int, total: int) -> dict[str, tuple[Any, Any]]:
-    shapes = memory.cut_shapes(settings, labels)
-    together = {"margin": (total, labels), "perceptron": (0, 0)}.get(settings.rule, (labels, total))
-    extra = ((together, np.float32), ((total,), np.float64), ((total,), np.float64))
+    shapes = memory.cut_shapes(settings, labels, total)
+    extra = (((total,), np.float64), ((total,), np.float64))
     return shapes | dict(zip(EXTRA, extra, strict=True))
 
 
