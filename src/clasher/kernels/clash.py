@@ -199,7 +199,7 @@ def teach(
         learn_centroid(state, buckets, many, known, ids, yes, labels, work)
     if RULE == MISTAKE:
         learn_mistake(state, buckets, known, ids, yes, labels, work, work.chosen[:chosen])
-    if RULE == MARGIN or RULE == PERCEPTRON:
+    if RULE == MARGIN or RULE == PERCEPTRON:  # noqa: SIM109 - Numba leaves out such branches only
         names = work.every if wide else work.ids
         score, is_true = 0.0, False
         if best >= 0:
@@ -245,7 +245,8 @@ def step_documents(
             _, cosine, wide, n, likely, best = clash(state, setting, own, length, labels, work)
             chosen = choose(state, setting, length, wide, likely, best, work)
             if predicting and out_ranked.shape[1] > 0:
-                rank(work.scores, (work.every if wide else work.ids), n, state.counts, out_ranked[document])
+                names = work.every if wide else work.ids
+                rank(work.scores, names, n, state.counts, out_ranked[document])
         if labelled:
             mark(work.truth, mine, mine_yes)
             wrong, many, n = choose_moved(
@@ -310,6 +311,35 @@ def predict_documents(
                     out_scores[document, names[p]] = shown(state, work.scores[p])
         leave(wide, n, work)
     return indptr.shape[0] - 1
+
+
+@kernel
+def examine(buckets, counts, places, keys, state, setting, work, out):
+    """Do lines 3–5 of Algorithm 1 for one document, and show what they rest on; changes nothing.
+
+    Writes score, what users see of it, c_j, F_j and l_j of every label to ``out`` [5, labels].
+    Returns the region or −1, its cosine, the document's length, and how many labels are in
+    ``work.chosen``.
+    """
+    labels = state.totals[LABELS]
+    length = weigh(state, setting, buckets, counts, places, keys, work)
+    region, cosine, wide, n, likely, best = clash(state, setting, buckets, length, labels, work)
+    chosen = choose(state, setting, length, wide, likely, best, work)
+    names = work.every if wide else work.ids
+    for j in range(labels):
+        out[0, j] = untouched(state, j)
+        out[2, j], out[3, j], out[4, j] = 0.0, 0.0, 0.0
+    for p in range(n):
+        if work.scores[p] > -np.inf:
+            j = names[p]
+            out[0, j] = work.scores[p]
+            if RULE == MARGIN:
+                out[2, j], out[3, j] = work.cosines[p], work.fractions[p]
+                out[4, j] = work.looks[p]
+    for j in range(labels):
+        out[1, j] = shown(state, out[0, j])
+    leave(wide, n, work)
+    return region, cosine, length, chosen
 
 
 @kernel

@@ -382,7 +382,8 @@ def learn_margin(state, buckets, best_cosine, wrong, many, known, ids, yes, labe
                 moved += squared
                 state.spent[0] += squared
                 state.bias[1, j] += one * squared
-                state.bias[0, j] -= BIAS_STEP * slope / math.sqrt(BIAS_FLOOR + state.bias[1, j] / one)
+                spent = BIAS_FLOOR + state.bias[1, j] / one
+                state.bias[0, j] -= BIAS_STEP * slope / math.sqrt(spent)
                 slopes[COSINE] += slope * work.cosines[p]
                 slopes[RATIO] += slope * ratio(work.cosines[p], best_cosine)
                 slopes[FRACTION] += slope * work.fractions[p]

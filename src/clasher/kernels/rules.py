@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from clasher.kernels import inlined, kernel
+from clasher.kernels import inlined
 from clasher.kernels.cells import candidate, locate
 from clasher.kernels.decay import gain
 from clasher.kernels.labels import NO, UNKNOWN, YES, is_missed, stated

@@ -11,16 +11,8 @@ from clasher.kernels import inlined, kernel
 from clasher.kernels.cells import leave, meet
 from clasher.kernels.clash import clash
 from clasher.kernels.labels import above, best_two, fractions
-from clasher.kernels.margin import (
-    LOWEST,
-    add_clashes,
-    add_regions,
-    highest_three,
-    keep_best,
-    look_beside_two,
-    worth,
-)
-from clasher.kernels.regions import closeness, nearest
+from clasher.kernels.margin import LOWEST, add_clashes, add_regions, look_beside_two, worth
+from clasher.kernels.regions import closeness, map_document
 from clasher.kernels.sketch import weigh
 
 
@@ -47,18 +39,29 @@ def ask_nearest(
         own, length = weigh_one(
             document, indptr, buckets, counts, word_indptr, places, keys, state, setting, work
         )
-        touched = meet(state.rows, state.pool, own, work.x, labels, setting.euclidean, work)
-        region = nearest(work, length, state, touched, labels, setting.euclidean)
-        (i0, i1, i2), (c0, c1, c2) = (-1, -1, -1), (0.0, 0.0, 0.0)
-        value, cosine = 0.0, 0.0
-        if region >= 0:
-            value, cosine = closeness(work, state, region, setting.euclidean), work.cosines[region]
-            (i0, i1, i2), (c0, c1, c2) = highest_three(work, -1, touched)
-        leave(touched, work)
-        out_labels[document, 0], out_labels[document, 1] = region, i0
-        out_labels[document, 2], out_labels[document, 3] = i1, i2
-        out_values[document, 0], out_values[document, 1] = value, cosine
-        out_values[document, 2], out_values[document, 3], out_values[document, 4] = c0, c1, c2
+        wide, n = meet(state, own, labels, setting.euclidean, work)
+        near, three, highest, n = map_document(
+            state, length, wide, n, labels, setting.euclidean, work
+        )
+        ids = work.every if wide else work.ids
+        for which in range(4):
+            out_labels[document, which] = -1
+        for which in range(5):
+            out_values[document, which] = 0.0
+        if near >= 0:
+            label, cosine = ids[near], work.cosines[near]
+            out_labels[document, 0], out_values[document, 0] = label, cosine
+            if setting.euclidean:
+                product = work.both[near * state.pool.layers]
+                out_values[document, 0] = closeness(
+                    state.counts[label], state.norms[label], product
+                )
+            out_values[document, 1] = cosine
+            for which in range(3):
+                if highest[which] > 0.0:
+                    out_labels[document, 1 + which] = ids[three[which]]
+                    out_values[document, 2 + which] = highest[which]
+        leave(wide, n, work)
 
 
 @kernel
@@ -73,12 +76,11 @@ def ask_linear(
         own, length = weigh_one(
             document, indptr, buckets, counts, word_indptr, places, keys, state, setting, work
         )
-        _, touched, likely = clash(state, setting, own, length, labels, work)
+        _, _, _, _, likely, best = clash(state, setting, own, length, labels, work)
         filled = answer(
-            state, setting.threshold, floor, length, likely, work, document, filled,
-            out_indptr, out_ids, out_best, out_value,
+            state, setting.threshold, floor, length, work.every, likely, best, work, document,
+            filled, out_indptr, out_ids, out_best, out_value,
         )  # fmt: skip
-        leave(touched, work)
 
 
 @kernel
@@ -92,16 +94,20 @@ def ask_scores(
     three with the highest cosines, and their cosines. ``out_labels`` and ``out_values`` are [n, 2].
     """
     for document in range(indptr.shape[0] - 1):
-        best, second = -1, -1
+        for which in range(2):
+            out_labels[document, which], out_values[document, which] = -1, 0.0
         if near_labels[document, 0] >= 0:
-            _, touched, _, best, second = score_shard(
+            _, wide, n, _ = score_shard(
                 document, indptr, buckets, counts, word_indptr, places, keys, state, setting, work,
                 labels, all_counts, near_labels[document], near_values[document], LOWEST,
             )  # fmt: skip
-            leave(touched, work)
-        out_labels[document, 0], out_labels[document, 1] = best, second
-        out_values[document, 0] = work.scores[best] if best >= 0 else 0.0
-        out_values[document, 1] = work.scores[second] if second >= 0 else 0.0
+            ids = work.every if wide else work.ids
+            two = best_two(work.scores, ids, state.counts, n)
+            for which in range(2):
+                if two[which] >= 0:
+                    out_labels[document, which] = ids[two[which]]
+                    out_values[document, which] = work.scores[two[which]]
+            leave(wide, n, work)
 
 
 @kernel
@@ -117,24 +123,25 @@ def ask_look(
     floor = state.floor[0] if setting.learnt_floor else setting.floor
     filled = 0
     for document in range(indptr.shape[0] - 1):
-        length, touched, likely = 0.0, 0, 0
+        length, wide, n, likely, best = 0.0, True, 0, 0, -1
         if near_labels[document, 0] >= 0:
-            length, touched, likely, _, _ = score_shard(
+            length, wide, n, likely = score_shard(
                 document, indptr, buckets, counts, word_indptr, places, keys, state, setting, work,
                 labels, all_counts, near_labels[document], near_values[document], min(LOWEST, cut),
             )  # fmt: skip
-            best, second = two_labels[document, 0], two_labels[document, 1]
-            if second >= 0:
+            ids = work.every if wide else work.ids
+            one, other = two_labels[document, 0], two_labels[document, 1]
+            if other >= 0:
                 look_beside_two(
-                    state, all_counts, all_gains, best, second, two_values[document, 0],
-                    two_values[document, 1], first, likely, work,
+                    state, all_counts, all_gains, one, other, two_values[document, 0],
+                    two_values[document, 1], first, likely, ids, work,
                 )  # fmt: skip
-            likely = keep_best(state.counts, touched, likely, min(LOWEST, cut), work)
+            best, _ = best_two(work.scores, ids, state.counts, n)
         filled = answer(
-            state, cut, floor, length, likely, work, document, filled,
-            out_indptr, out_ids, out_best, out_value,
+            state, cut, floor, length, (work.every if wide else work.ids), likely, best, work,
+            document, filled, out_indptr, out_ids, out_best, out_value,
         )  # fmt: skip
-        leave(touched, work)
+        leave(wide, n, work)
 
 
 @inlined
@@ -144,36 +151,37 @@ def score_shard(
 ):  # fmt: skip
     """Write z of this shard's labels before the second look, given the regions of all shards.
 
-    Returns the length of the document, how many labels are touched and likely, and the best two.
+    Returns the length of the document, and as ``clash`` its candidates and how many are likely.
     """
     own, length = weigh_one(
         document, indptr, buckets, counts, word_indptr, places, keys, state, setting, work
     )
-    touched = meet(state.rows, state.pool, own, work.x, labels, setting.euclidean, work)
-    nearest(work, length, state, touched, labels, setting.euclidean)  # writes the cosines
+    wide, n = meet(state, own, labels, setting.euclidean, work)
+    _, _, _, n = map_document(state, length, wide, n, labels, setting.euclidean, work)
     i0, i1, i2 = near_labels[1], near_labels[2], near_labels[3]
     highest = near_values[1], near_values[2], near_values[3]
     values = worth(highest, all_counts[i0], all_counts[i1], all_counts[i2])
-    touched = add_regions(state, (i0, i1, i2), values, touched, labels, work)
-    likely, best, second = add_clashes(state, near_values[0], touched, labels, least, work)
-    return length, touched, likely, best, second
+    n = add_regions(state, (i0, i1, i2), values, wide, n, work)
+    return length, wide, n, add_clashes(state, near_values[0], wide, n, least, work)
 
 
-@kernel
+@inlined
 def answer(
-    state, threshold, floor, length, likely, work, document, filled, out_indptr, out_ids, out_best,
-    out_value,
+    state, threshold, floor, length, ids, likely, best, work, document, filled, out_indptr, out_ids,
+    out_best, out_value,
 ):  # fmt: skip
     """Write the labels that pass, and the best above the floor or −1; returns ``filled``."""
     out_best[document] = -1
     if length > 0.0:
-        found = above(work, likely, state.counts, threshold, math.inf)
+        found = above(
+            work.scores, ids, work.likely[:likely], state.counts, threshold, math.inf, best,
+            work.chosen,
+        )  # fmt: skip
         for at in range(found):
             out_ids[filled + at] = work.chosen[at]
         filled += found
-        best, _ = best_two(work.scores, work.likely[:likely], state.counts)
         if best >= 0 and work.scores[best] > floor:
-            out_best[document] = best
+            out_best[document] = ids[best]
             out_value[document] = work.scores[best]
     out_indptr[document + 1] = filled
     return filled
@@ -184,11 +192,18 @@ def ask_regions(regions, state, all_counts, setting, work, out_indptr, out_ids):
     """Eq. 13 for documents whose nearest region is one of this shard; −1 has no labels."""
     filled = 0
     for document in range(regions.shape[0]):
-        if regions[document] >= 0:
-            touched = fractions(state, regions[document], 0, work)
-            found = above(work, touched, all_counts, setting.threshold, setting.floor)
+        region = regions[document]
+        if region >= 0:
+            n = fractions(
+                state.together, state.pool, region, state.counts[region], work.ids, work.scores,
+                work.likely,
+            )  # fmt: skip
+            best, _ = best_two(work.scores, work.ids, all_counts, n)
+            found = above(
+                work.scores, work.ids, work.likely[:n], all_counts, setting.threshold,
+                setting.floor, best, work.chosen,
+            )  # fmt: skip
             for at in range(found):
                 out_ids[filled + at] = work.chosen[at]
             filled += found
-            leave(touched, work)
         out_indptr[document + 1] = filled

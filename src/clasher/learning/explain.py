@@ -13,13 +13,12 @@ import numpy.typing as npt
 
 from clasher import frames
 from clasher.errors import LabelError, SettingError, is_integer, require
-from clasher.kernels.clash import choose, clash, shown
+from clasher.kernels.clash import examine
 from clasher.kernels.decay import gain
 from clasher.kernels.margin import COSINE, log_odds
 from clasher.kernels.regions import ratio
 from clasher.kernels.scan import write_signs
-from clasher.kernels.sketch import weigh
-from clasher.kernels.state import LABELS, MARGIN, PERCEPTRON, Setting, State, Work
+from clasher.kernels.state import LABELS, MARGIN, PERCEPTRON, Setting, State
 from clasher.labels import LabelIndex
 from clasher.learning import memory
 from clasher.text.hashing import Hasher, Word
@@ -130,27 +129,23 @@ def explain(
     asked = None if label is None else index.number(label)
     hashed = hasher.hash_one(text)
     buckets, counts = hashed.buckets, hashed.counts
-    places, keys = hashed.words.places, hashed.words.keys
-    work = memory.work_for(state, hashed)
-    length = weigh(state, setting, buckets, counts, places, keys, work)
-    labels = int(state.totals[LABELS])
-    region, _, likely = map(int, clash(state, setting, buckets, length, labels, work))
-    chosen = work.chosen[: choose(state, setting, length, likely, work)]
-    for scores in (work.cosines, work.fractions, work.looks):
-        scores[:labels][~work.marks[:labels]] = 0.0
-    work.scores[:labels][~work.marks[:labels]] = 0.0
-    if setting.rule == MARGIN:
-        np.copyto(work.scores[:labels], state.bias[0, :labels], where=~work.marks[:labels])
+    work, labels = memory.work_for(state, hashed), int(state.totals[LABELS])
+    terms = np.empty((5, labels))
+    region, similarity, length, predicted = examine.variant(setting.constants)(
+        buckets, counts, hashed.words.places, hashed.words.keys, state, setting, work, terms
+    )
+    chosen = work.chosen[:predicted]
+    scores, probabilities = terms[0], terms[1]
     j = asked
     if j is None:  # the label that would be predicted first
-        j = int(np.argmax(np.where(state.counts[:labels] > 0, work.scores[:labels], -np.inf)))
+        j = int(np.argmax(np.where(state.counts[:labels] > 0, scores, -np.inf)))
     x = work.x[: len(buckets)].astype(np.float64)
-    score = float(work.scores[j])
-    similarity = float(work.cosines[region]) if region >= 0 else 0.0
+    score = float(scores[j])
     evidence = score if setting.rule == PERCEPTRON else similarity
     if setting.rule == MARGIN:
         evidence = float(log_odds(state, score))
-    by_bucket, other = _shares(j, region, work, buckets, x, length, state, setting)
+    own = similarity, *terms[2:, j].tolist()
+    by_bucket, other = _shares(j, region, own, buckets, x, length, state, setting)
     found = hasher.words(text)
     words = _by_word(found, buckets, counts, by_bucket)
     written = Counter(word.text for word in found)  # words share their evidence evenly
@@ -159,16 +154,20 @@ def explain(
         spoken[word] += weight
     spans = sorted(Span(w.start, w.stop, spoken[w.text] / written[w.text]) for w in found)
     return Explanation(
-        index.names[j], bool(np.any(chosen == j)), float(shown(state, setting, score)), evidence,
+        index.names[j], bool(np.any(chosen == j)), float(probabilities[j]), evidence,
         index.names[region] if region >= 0 else None, similarity, words, other, spans,
     )  # fmt: skip
 
 
 def _shares(
-    j: int, region: int, work: Work, buckets: npt.NDArray[np.int32], x: npt.NDArray[np.float64],
-    length: float, state: State, setting: Setting,
+    j: int, region: int, terms: tuple[float, ...], buckets: npt.NDArray[np.int32],
+    x: npt.NDArray[np.float64], length: float, state: State, setting: Setting,
 ) -> tuple[npt.NDArray[np.float64], dict[str, float]]:  # fmt: skip
-    """Return the evidence for label ``j`` of each bucket, and that from elsewhere."""
+    """Return the evidence for label ``j`` of each bucket, and that from elsewhere.
+
+    ``terms`` are the cosine of the nearest region, and c_j, F_j and l_j.
+    """
+    nearest, cosine, fraction, look = terms
     bias = {"bias": float(state.bias[0, j])}
     if setting.rule == PERCEPTRON:
         one = gain(state, j)
@@ -188,13 +187,13 @@ def _shares(
     per_cosine, per_ratio, per_fraction, per_look = state.shared[0]
     cosines = x * sums * (state.scales[j] / length)  # add up to c_j
     shares += per_cosine * cosines
-    near = per_ratio * ratio(work.cosines[j], work.cosines[region])
-    common = per_fraction * work.fractions[j]
+    near = per_ratio * ratio(cosine, nearest)
+    common = per_fraction * fraction
     if abs(cosines.sum()) > CANCELLED * np.abs(cosines).sum():
         shares += near * cosines / cosines.sum()  # words share in r_j as in c_j
     else:
         common += near
-    other = {"region": slope * common, "other labels": slope * (per_look * work.looks[j])}
+    other = {"region": slope * common, "other labels": slope * (per_look * look)}
     return slope * shares, bias | {name: float(value) for name, value in other.items()}
 
 

@@ -14,7 +14,7 @@ margin              the nearest regions; the two best labels; the labels that pa
 ==================  =====================================================================
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clasher.errors import SettingError, require_positive
+from clasher.kernels import Kernel
 from clasher.kernels.margin import score_at
 from clasher.kernels.shards import ask_linear, ask_look, ask_nearest, ask_regions, ask_scores
 from clasher.kernels.state import State
@@ -91,11 +92,8 @@ class Shard:
         total = len(self.counts)
         indptr = np.zeros(len(regions) + 1, np.int64)
         ids = np.empty(len(regions) * total, np.int32)
-        work = memory.work_for(self.state)._replace(
-            scores=np.empty(total), chosen=np.empty(total, np.int32),
-            touched=np.empty(total, np.int32), likely=np.empty(total, np.int32),
-            marks=np.zeros(total, np.bool_),
-        )  # fmt: skip
+        by_label = {name: np.empty(total, np.int32) for name in ("ids", "likely", "chosen")}
+        work = memory.work_for(self.state)._replace(scores=np.empty(total), **by_label)
         here = np.where(regions >= 0, regions - self.first, -1).astype(np.int64)
         ask_regions(here, self.state, self.counts, self._setting, work, indptr, ids)
         return indptr, ids[: indptr[-1]]
@@ -115,23 +113,21 @@ class Shard:
         own = (self.counts, *near, self.first, self.gains, cut, *two)
         return self._passed(ask_look, hashed, *own)
 
-    def _ask(self, kernel: Callable[..., None], hashed: Hashed, *more: Any) -> None:
+    def _ask(self, kernel: Kernel, hashed: Hashed, *more: Any) -> None:
         words = hashed.words
         work = memory.work_for(self.state, hashed)
-        kernel(
+        kernel.variant(self._setting.constants)(
             hashed.indptr, hashed.buckets, hashed.counts, words.indptr, words.places, words.keys,
             self.state, self._setting, work, self.labels, *more,
         )  # fmt: skip
 
-    def _best(
-        self, kernel: Callable[..., None], hashed: Hashed, labels: int, values: int, *more: Any
-    ) -> Best:
+    def _best(self, kernel: Kernel, hashed: Hashed, labels: int, values: int, *more: Any) -> Best:
         n = hashed.documents
         found = Best(np.empty((n, labels), np.int32), np.empty((n, values)))
         self._ask(kernel, hashed, *more, *found)
         return Best(self._everywhere(found.labels), found.values)
 
-    def _passed(self, kernel: Callable[..., None], hashed: Hashed, *more: Any) -> Passed:
+    def _passed(self, kernel: Kernel, hashed: Hashed, *more: Any) -> Passed:
         n = hashed.documents
         indptr, value = np.zeros(n + 1, np.int64), np.zeros(n)
         ids, best = np.empty(n * self.labels, np.int32), np.empty(n, np.int32)
