@@ -86,10 +86,20 @@ class Kernel:
         copy.__module__ = function.__module__
         return Kernel(copy, self._options)
 
+    @functools.cached_property
+    def _inside(self) -> Any:
+        """Numba's dispatcher for calls from other kernels, which need no way in from Python."""
+        from numba import njit
+
+        from clasher.kernels import inner
+
+        function: Callable[..., Any] = self.__wrapped__  # type: ignore[attr-defined]
+        return njit(**inner.OPTIONS, **self._options)(function)
+
     @property
     def _numba_type_(self) -> Any:
         """The type that Numba asks for when a kernel calls this one."""
-        return self.compiled._numba_type_
+        return self._inside._numba_type_
 
 
 def kernel(
