@@ -376,11 +376,32 @@ def locate(heads, pool, buckets, moved, labels, places):
 def extend(heads, row, pool, moved, labels, places):
     """Make the missing cells of a row that has to move, and write all places.
 
-    A dense row that becomes a list loses cells without a value, which happens once: the second pass
-    makes them again.
+    A dense row that becomes a list loses cells without a value: then all are looked up again.
     """
-    for _ in range(2):
-        for s in range(moved.shape[0]):
+    many, layers = moved.shape[0], pool.layers
+    if heads[row, DENSE]:
+        for s in range(many):
             reach(heads, row, pool, moved[s], labels)
-    for s in range(moved.shape[0]):
-        places[s] = find(heads, row, pool, moved[s]) * pool.layers
+        for s in range(many):  # some may have been lost after they were reached
+            reach(heads, row, pool, moved[s], labels)
+        for s in range(many):
+            places[s] = find(heads, row, pool, moved[s]) * layers
+        return
+    size, start = heads[row, SIZE], first_cell(heads, row)
+    filled = size
+    for s in range(many):
+        filled += places[s] < 0
+    move(heads, row, pool, room_for(filled), labels)
+    first = first_cell(heads, row)
+    if heads[row, DENSE]:
+        for s in range(many):
+            places[s] = (first + moved[s]) * layers
+        return
+    for s in range(many):
+        if places[s] >= 0:
+            places[s] += (first - start) * layers
+        else:
+            set_cell(pool, first + size, moved[s])
+            places[s] = (first + size) * layers
+            size += 1
+    heads[row, SIZE] = size

@@ -146,7 +146,9 @@ def clash(state, setting, buckets, length, labels, work):
         region, cosine = np.int64((work.every if wide else work.ids)[place]), work.cosines[place]
     if RULE == MARGIN:
         least = min(LOWEST, threshold_of(state, setting))
-        n, likely, best = score(state, region, cosine, three, highest, wide, n, least, work)
+        n, likely, best = score(
+            state, region, cosine, three, highest, wide, n, euclidean, least, work
+        )
     else:
         leave(wide, n, work)
         wide, n = False, 0

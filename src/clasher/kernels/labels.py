@@ -85,6 +85,22 @@ def best_two(scores, ids, counts, n):
     return best, second
 
 
+@kernel
+def best_two_listed(scores, ids, counts, places):
+    """Find the two listed candidates with the highest scores, as ``best_two`` does among all."""
+    best, second = -1, -1
+    best_z, second_z = -np.inf, -np.inf
+    for at in range(places.shape[0]):
+        p = places[at]
+        z = scores[p]
+        if z >= second_z and counts[ids[p]] > 0.0:
+            if z > best_z or (z == best_z and ids[p] < ids[best]):
+                best, second, best_z, second_z = p, best, z, best_z
+            elif z > second_z or second < 0 or ids[p] < ids[second]:
+                second, second_z = p, z
+    return best, second
+
+
 DENIED = np.int8(-1)  # in work.truth, whose zeros leave the label to the kind of document
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from clasher.kernels import inlined, kernel
 from clasher.kernels.cells import candidate, find, first_cell, locate
 from clasher.kernels.decay import gain
-from clasher.kernels.labels import CHUNK, NO, YES, best_two, reaches, stated
+from clasher.kernels.labels import CHUNK, NO, YES, best_two, best_two_listed, reaches, stated
 from clasher.kernels.regions import feed_and_relate, ratio
 from clasher.kernels.state import (
     BINS,
@@ -209,8 +209,8 @@ COSINE, RATIO, FRACTION, LOOK = 0, 1, 2, 3  # places in State.shared
 
 
 @inlined
-def score(state, region, cosine, three, highest, wide, n, least, work):
-    """Write z of every candidate, given the cosines and ⟨w_j, x⟩.
+def score(state, region, cosine, three, highest, wide, n, everything, least, work):
+    """Write z of every candidate, given the cosines and ⟨w_j, x⟩: of touched labels, or of all.
 
     The labels of the nearest regions become candidates too. Returns how many there are, how many
     are likely (places in ``work.likely`` of those with z above ``least`` before the second look),
@@ -221,15 +221,19 @@ def score(state, region, cosine, three, highest, wide, n, least, work):
         l0, l1, l2 = ids[three[0]], ids[three[1]], ids[three[2]]
         values = worth(highest, counts[l0], counts[l1], counts[l2])
         n = add_regions(state, (l0, l1, l2), values, wide, n, work)
-    likely = add_clashes(state, cosine, wide, n, least, work)
-    best, second = best_two(work.scores, (work.every if wide else work.ids), state.counts, n)
+    likely = add_clashes(state, cosine, wide, n, everything, least, work)
+    ids = work.every if wide else work.ids
+    best, second = best_two_listed(work.scores, ids, state.counts, work.likely[:likely])
+    if second < 0:
+        best, second = best_two(work.scores, ids, state.counts, n)
     if region >= 0 and second >= 0:
-        ids = work.every if wide else work.ids
         look_beside_two(
             state, state.counts, state.gains, ids[best], ids[second], work.scores[best],
-            work.scores[second], 0, likely, ids, work,
+            work.scores[second], 0, wide, likely, ids, work,
         )  # fmt: skip
-        best, _ = best_two(work.scores, ids, state.counts, n)
+        best, _ = best_two_listed(work.scores, ids, state.counts, work.likely[:likely])
+        if best < 0 or work.scores[best] <= least:
+            best, _ = best_two(work.scores, ids, state.counts, n)
     return n, likely, best
 
 
@@ -276,27 +280,30 @@ def add_fractions(row, size, value, fractions):
 
 
 @inlined
-def add_clashes(state, best_cosine, wide, n, least, work):
+def add_clashes(state, best_cosine, wide, n, everything, least, work):
     """Write z of the candidates before the second look; list the likely ones, return how many."""
     inverse = 1.0 / best_cosine if best_cosine > 0.0 else 0.0
     bias = state.bias[0] if wide else work.bias
     add_terms(
-        n, bias, state.shared[0], inverse, work.both, work.cosines, work.fractions, work.looks,
-        work.scores,
+        n, everything, bias, state.shared[0], inverse, work.both, work.cosines, work.fractions,
+        work.looks, work.scores,
     )  # fmt: skip
     return list_above(work.scores, n, least, work.likely)
 
 
 @kernel
-def add_terms(n, bias, shared, inverse, both, cosines, fractions, looks, scores):
-    """Add up the terms of z: −∞ for a label that is not touched. ``inverse`` is 1 / c_i*, or 0."""
+def add_terms(n, everything, bias, shared, inverse, both, cosines, fractions, looks, scores):
+    """Add up the terms of z: −∞ for an untouched label, unless ``everything`` counts as touched.
+
+    ``inverse`` is 1 / c_i*, or 0.
+    """
     a1, a2, a3 = shared[COSINE], shared[RATIO], shared[FRACTION]
     for p in range(n):  # no branch, so that it vectorises
         c = cosines[p]
         relative = min(max(c * inverse, -1.0), 1.0)
         z = bias[p] + both[2 * p + 1] + (a1 * c + a2 * relative + a3 * fractions[p])
         is_met = (both[2 * p] != 0.0) | (both[2 * p + 1] != 0.0) | (fractions[p] != 0.0)
-        scores[p] = z if is_met else -np.inf
+        scores[p] = z if is_met | everything else -np.inf
         looks[p] = 0.0
 
 
@@ -315,7 +322,7 @@ def list_above(scores, n, least, out):
 
 @inlined
 def look_beside_two(
-    state, all_counts, all_gains, best, second, best_z, second_z, first, likely, ids, work
+    state, all_counts, all_gains, best, second, best_z, second_z, first, wide, likely, ids, work
 ):
     """Write l_j of the likely labels, whose numbers start at ``first``, and add it to their z.
 
@@ -325,23 +332,59 @@ def look_beside_two(
     """
     documents = state.clock[FADED] / state.clock[NOW] * state.totals[LABELLED]
     documents = documents / max(state.totals[DOCUMENTS], 1) + 1.0  # with labels, faded
-    now, scores, looks, pool = state.clock[NOW], work.scores, work.looks, state.pool
+    now, pool, together, listed = state.clock[NOW], state.pool, state.together, work.likely[:likely]
     one, share = now * all_gains[best], all_counts[best] / documents
-    other, times = now * all_gains[second], all_counts[second] / documents
-    odds, second_odds = sigmoid(best_z), sigmoid(second_z)
-    counts, gains, here = state.counts, state.gains, best - first
-    for at in range(likely):
-        p = work.likely[at]
+    start, slope = first_cell(together, best), state.shared[0, LOOK]
+    gather_pairs(
+        pool.labels, pool.values, start, together[best, SIZE], together[best, DENSE], listed, ids,
+        work.slots, wide, work.pairs,
+    )  # fmt: skip
+    own = look_beside(
+        listed, ids, best - first, state.counts, state.gains, now, work.pairs, share, one,
+        sigmoid(best_z), slope, work.looks, work.scores,
+    )  # fmt: skip
+    if own >= 0:  # the best label itself stands beside the second best
+        other, times = now * all_gains[second], all_counts[second] / documents
+        cell = find(together, second, pool, best - first)
+        both = pool.values[2 * cell] if cell >= 0 else np.float32(0.0)
+        look = sigmoid(second_z) * association(both, times, all_counts[best], other, one)
+        work.looks[own] = look
+        work.scores[own] += slope * look
+
+
+@kernel
+def gather_pairs(cell_labels, values, start, size, dense, likely, ids, slots, wide, out):
+    """Write how often each likely label came with the label of a row of co-occurrences."""
+    if dense:
+        for at in range(likely.shape[0]):
+            j = ids[likely[at]]
+            out[likely[at]] = values[2 * (start + j)] if j < size else np.float32(0.0)
+    else:
+        for at in range(likely.shape[0]):
+            out[likely[at]] = np.float32(0.0)
+        for cell in range(start, start + size):
+            place = cell_labels[cell] if wide else slots[cell_labels[cell]]
+            if place >= 0:
+                out[place] = values[2 * cell]
+
+
+@kernel
+def look_beside(
+    likely, ids, best, counts, gains, now, pairs, share, one, odds, slope, looks, scores
+):
+    """Write l_j beside the label ``best`` of all others; returns the place of ``best``, or −1."""
+    own = -1
+    for at in range(likely.shape[0]):
+        p = likely[at]
         j = ids[p]
         if scores[p] > LOWEST and counts[j] > 0.0:
-            row = second if j == here else best
-            cell = find(state.together, row, pool, j)
-            both = pool.values[2 * cell] if cell >= 0 else np.float32(0.0)
-            if j == here:
-                looks[p] = second_odds * association(both, times, all_counts[best], other, one)
+            if j == best:
+                own = p
             else:
-                looks[p] = odds * association(both, share, counts[j], one, now * gains[j])
-            scores[p] += state.shared[0, LOOK] * looks[p]
+                look = odds * association(pairs[p], share, counts[j], one, now * gains[j])
+                looks[p] = look
+                scores[p] += slope * look
+    return own
 
 
 @inlined

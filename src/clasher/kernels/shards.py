@@ -134,7 +134,7 @@ def ask_look(
             if other >= 0:
                 look_beside_two(
                     state, all_counts, all_gains, one, other, two_values[document, 0],
-                    two_values[document, 1], first, likely, ids, work,
+                    two_values[document, 1], first, wide, likely, ids, work,
                 )  # fmt: skip
             best, _ = best_two(work.scores, ids, state.counts, n)
         filled = answer(
@@ -162,7 +162,8 @@ def score_shard(
     highest = near_values[1], near_values[2], near_values[3]
     values = worth(highest, all_counts[i0], all_counts[i1], all_counts[i2])
     n = add_regions(state, (i0, i1, i2), values, wide, n, work)
-    return length, wide, n, add_clashes(state, near_values[0], wide, n, least, work)
+    likely = add_clashes(state, near_values[0], wide, n, setting.euclidean, least, work)
+    return length, wide, n, likely
 
 
 @inlined

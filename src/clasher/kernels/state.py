@@ -125,6 +125,7 @@ class Work(NamedTuple):
     both: np.ndarray  # float32 by candidate: ⟨S_j, x⟩, then ⟨w_j, x⟩ if there are weights
     cosines: np.ndarray  # float64 by candidate: c_j
     fractions: np.ndarray  # float64 by candidate: F_j
+    pairs: np.ndarray  # float32 by candidate: its documents with another label
     looks: np.ndarray  # float64 by candidate: l_j
     scores: np.ndarray  # float64 by candidate: F̂ or z; −∞ of a label that is not touched
     likely: np.ndarray  # int32: places of the candidates that may be predicted or moved

@@ -56,7 +56,7 @@ LABEL_AXIS = {
 
 SCRATCH = {
     "ids": np.int32, "scales": np.float64, "bias": np.float64, "cosines": np.float64,
-    "fractions": np.float64, "looks": np.float64, "scores": np.float64, "likely": np.int32,
+    "fractions": np.float64, "pairs": np.float32, "looks": np.float64, "scores": np.float64, "likely": np.int32,
     "chosen": np.int32, "moved": np.int32, "moved_at": np.int32, "own_at": np.int32,
 }  # fmt: skip
 """The arrays of ``Work`` with an entry per label that start with any value."""
