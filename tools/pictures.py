@@ -17,7 +17,6 @@ import numpy as np
 from clasher import Clasher, HashedTfidf
 from clasher.datasets.synthetic import Stream
 from clasher.evaluate import evaluate
-from clasher.kernels.clash import choose, clash
 from clasher.kernels.sketch import weigh
 from clasher.learning import memory
 from clasher.settings import RULES
@@ -246,23 +245,23 @@ def regions() -> Picture:
     model = Clasher(dimensions=4096, rule="centroid", threshold=0.5)
     for text, labels in NEWS:
         model.learn(text, labels)
-    state, setting, names = model._state, model._setting, model.labels
+    state, names = model._state, model.labels
     hashed = model.hash_many([DOCUMENT])
-    words = hashed.words
-    work = memory.work_for(state, hashed)
-    length = weigh(state, setting, hashed.buckets, hashed.counts, words.places, words.keys, work)
-    work.cosines[:] = 0.0
-    region, _, likely = map(int, clash(state, setting, hashed.buckets, length, len(names), work))
-    chosen = work.chosen[: choose(state, setting, length, likely, work)]
-    cosines = dict(zip(names, work.cosines.tolist(), strict=False))
-    fractions = dict(zip(names, work.scores.tolist(), strict=False))
-    predicted = {names[label] for label in chosen}
+    work, words = memory.work_for(state, hashed), hashed.words
+    length = weigh(
+        state, model._setting, hashed.buckets, hashed.counts, words.places, words.keys, work
+    )
+    sums = memory.values(state, "rows", len(names))[0, hashed.buckets]
+    products = work.x[: len(hashed.buckets)] @ sums * state.scales[: len(names)] / length
+    cosines = dict(zip(names, products.tolist(), strict=True))
+    region, predicted = model.explain(DOCUMENT).region, model.predict(DOCUMENT)
+    fractions = model.probabilities(DOCUMENT)
     picture = Picture("The nearest prototype, and the labels of its region", 760, 270)
     picture.text(20, 30, f"“{DOCUMENT}”", bold=True)
     picture.text(20, 62, "1. cosine with each prototype: the nearest wins", size=13)
-    picture.text(400, 62, f"2. of the documents of region {names[region]}, so many had", size=13)
+    picture.text(400, 62, f"2. of the documents of region {region}, so many had", size=13)
     for row, label in enumerate(sorted(cosines)):
-        y, is_region = 80 + row * 34, label == names[region]
+        y, is_region = 80 + row * 34, label == region
         _bar(picture, 20, y, label, cosines[label], BLUE if is_region else RULE)
         _bar(picture, 400, y, label, fractions[label], GREEN if label in predicted else RULE)
     edge = 400 + 75 + BAR * 0.5

@@ -15,7 +15,19 @@ from hypothesis import strategies as st
 import clasher
 from clasher import Settings, kernels
 from clasher.kernels import kernel
-from clasher.kernels.labels import COMPLETE, NO, PARTIAL, UNKNOWN, YES, above, mark, stated, unmark
+from clasher.kernels.labels import (
+    COMPLETE,
+    NO,
+    PARTIAL,
+    UNKNOWN,
+    YES,
+    above,
+    best_two,
+    best_two_listed,
+    mark,
+    stated,
+    unmark,
+)
 from clasher.kernels.margin import sigmoid
 from clasher.kernels.regions import COUNT_LIMIT, halve, ratio, scale_label, scale_row
 from clasher.kernels.sketch import weigh
@@ -109,10 +121,11 @@ def test_ratio_stays_within_one(cosine, best):
 def test_labels_above_a_threshold(labels, threshold, floor):
     scores = np.array([score for score, _ in labels], np.float64)
     counts = np.array([float(able) for _, able in labels], np.float64)
-    work = memory.work_for(memory.allocate(Settings(dimensions=4)))
-    work.scores[: len(scores)] = scores
-    work.likely[: len(scores)] = np.arange(len(scores))[::-1]  # in any order
-    found = work.chosen[: above(work, len(labels), counts, threshold, floor)].tolist()
+    ids, out = np.arange(len(scores), dtype=np.int32), np.empty(len(scores) + 1, np.int32)
+    likely = ids[::-1].copy()  # in any order
+    best, second = best_two(scores, ids, counts, len(scores))
+    assert (best, second) == best_two_listed(scores, ids, counts, likely)
+    found = out[: above(scores, ids, likely, counts, threshold, floor, best, out)].tolist()
     able = [j for j, (_, is_able) in enumerate(labels) if is_able]
     expected = [j for j in able if scores[j] > threshold]
     if not expected and able:

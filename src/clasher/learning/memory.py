@@ -56,8 +56,9 @@ LABEL_AXIS = {
 
 SCRATCH = {
     "ids": np.int32, "scales": np.float64, "bias": np.float64, "cosines": np.float64,
-    "fractions": np.float64, "pairs": np.float32, "looks": np.float64, "scores": np.float64, "likely": np.int32,
-    "chosen": np.int32, "moved": np.int32, "moved_at": np.int32, "own_at": np.int32,
+    "fractions": np.float64, "pairs": np.float32, "looks": np.float64, "scores": np.float64,
+    "likely": np.int32, "chosen": np.int32, "moved": np.int32, "moved_at": np.int32,
+    "own_at": np.int32,
 }  # fmt: skip
 """The arrays of ``Work`` with an entry per label that start with any value."""
 
@@ -136,12 +137,13 @@ def cell_limit(settings: Settings, capacity: int) -> int:
 
 
 def nbytes(settings: Settings, labels: int) -> int:
-    """Return the most bytes that a model with ``labels`` labels can have."""
+    """Return the most bytes that a model with ``labels`` labels uses: if every row is dense."""
     capacity = capacity_for(labels, settings.max_labels)
     by_class = settings.weighting in MEASURES
-    rows = settings.dimensions * (2 if by_class else 1) + capacity
-    room = 2 * rows * (capacity + VECTOR) * cell_bytes(settings)
-    return min(fixed_bytes(settings, capacity) + room, settings.max_bytes)
+    rows = settings.dimensions * (2 if by_class else 1)
+    rows += capacity if settings.rule != "perceptron" else 0
+    cells = rows * int(room_for(capacity))
+    return min(fixed_bytes(settings, capacity) + cells * cell_bytes(settings), settings.max_bytes)
 
 
 def used_bytes(state: State) -> int:

@@ -59,7 +59,7 @@ def test_damaged_shards_are_refused(corpus, tmp_path):
     index = tmp_path / shards_module.INDEX
     content = msgspec.json.decode(index.read_bytes())
     index.write_bytes(msgspec.json.encode(content | {"firsts": [0, 3]}))
-    with pytest.raises(ModelFileError, match="does not match the settings"):
+    with pytest.raises(ModelFileError, match="are not those of the index"):
         adapter.read_shards(tmp_path).read(0)
     index.write_bytes(msgspec.json.encode(content | {"format": 7}))
     with pytest.raises(ModelFileError, match="have another format; write them again"):

@@ -38,6 +38,7 @@ from clasher.text.hashing import Hasher
 FORMAT = 2
 INDEX = "shards.json"
 EXTRA = ("shard_counts", "shard_gains")  # arrays beside those of the state
+RANGE = "shard_range"  # the first label, and the one after the last
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,9 @@ class Shards:
             raise ModelFileError(f"{self.folder}/{name}: was changed; write the shards again")
         arrays: dict[str, Any] = safetensors.numpy.load(content)
         first, stop = [*self.firsts, len(self.labels)][number : number + 2]
+        own = arrays.pop(RANGE, None)
+        if own is None or own.tolist() != [first, stop]:
+            raise ModelFileError(f"{self.folder}/{name}: its labels are not those of the index")
         settings, labels = self.model_settings(), stop - first
         for array, (shape, kind) in _shapes(settings, labels, len(self.labels)).items():
             found = arrays.setdefault(array, np.zeros(shape, kind) if 0 in shape else None)
@@ -97,6 +101,7 @@ def write_shards(model: Clasher, folder: str | os.PathLike[str], shards: int) ->
     for number, shard in enumerate(split(model, shards)):
         extra = (shard.counts, shard.gains)
         arrays: dict[str, Any] = memory.flat(shard.state) | dict(zip(EXTRA, extra, strict=True))
+        arrays[RANGE] = np.array([shard.first, shard.first + shard.labels], np.int64)
         content = safetensors.numpy.save({name: own for name, own in arrays.items() if own.size})
         with system.open_output_stream(f"{place}/{_file_name(number)}") as file:
             file.write(content)
