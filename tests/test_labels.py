@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from clasher import Clasher, LabelSets
 from clasher.errors import LabelCapacityError, LabelError
-from clasher.labels import COMPLETE, PARTIAL, UNLABELLED, LabelIndex
+from clasher.labels import COMPLETE, PARTIAL, UNLABELLED, LabelIndex, Rankings
 from clasher.text.label_names import normal_name
 from tests.models import state_bytes
 
@@ -264,3 +264,48 @@ def test_the_hash_seed_of_python_changes_nothing(tmp_path):
         environment = {**os.environ, "PYTHONHASHSEED": seed}
         subprocess.run([sys.executable, "-c", SCRIPT, path], check=True, env=environment)
     assert files[0].read_bytes() == files[1].read_bytes()
+
+
+# ── rankings ─────────────────────────────────────────────────────────────────────────────────────
+
+
+ranking = st.lists(st.sampled_from(["oil", "gold", "tin", "漢字"]), unique=True)
+
+
+@given(st.lists(ranking, max_size=6), st.integers(0, 6))
+@EXAMPLES
+def test_rankings_keep_their_order(lists, cut):
+    rankings = Rankings.of(lists)
+    assert rankings == lists
+    assert [rankings[d] for d in range(len(rankings))] == lists
+    assert rankings.to_arrow().to_pylist() == lists
+    assert Rankings.of(rankings.to_arrow()) == lists
+    assert rankings[cut:] == lists[cut:]
+    assert Rankings.join([rankings[:cut], Rankings.of(lists[cut:])]) == lists
+    assert rankings != [*lists, []]
+
+
+def test_rankings_are_read_from_numbers():
+    rankings = Rankings.numbered(["a", "b", "c"], np.array([[2, 0], [1, -1], [-1, -1]], np.int32))
+    assert rankings == [["c", "a"], ["b"], []]
+    assert repr(rankings) == "Rankings([['c', 'a'], ['b'], []], documents=3)"
+    other = Rankings.numbered(["c", "a"], np.array([[1]], np.int32))
+    assert Rankings.join([rankings, other]) == [["c", "a"], ["b"], [], ["a"]]
+    assert Rankings.numbered([], np.full((2, 1), -1, np.int32)) == [[], []]
+
+
+def test_rankings_may_be_missing():
+    assert Rankings.of([None, ["oil"], ("gold", "oil")]) == [[], ["oil"], ["gold", "oil"]]
+
+
+@pytest.mark.parametrize("wrong", [{"oil"}, {"oil": True}, "oil", 3])
+def test_a_ranking_has_an_order(wrong):
+    with pytest.raises(LabelError, match="document 1: a ranking must be a list of labels"):
+        Rankings.of([["oil"], wrong])
+
+
+def test_rankings_and_documents_go_together():
+    with pytest.raises(LabelError, match="3 documents and 1 entries"):
+        Rankings.of([["oil"]], 3)
+    with pytest.raises(LabelError, match="labels of many documents must be a sequence"):
+        Rankings.of(3)

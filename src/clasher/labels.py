@@ -173,6 +173,84 @@ class LabelSets(Sequence[set[str]]):
         return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values, mask=nulls)
 
 
+class Rankings(Sequence[list[str]]):
+    """The best labels of many documents, in order: a list of lists, stored as arrays.
+
+    Parameters
+    ----------
+    sets : LabelSets
+        The ranked labels; ``ids`` lists those of each document from the best on.
+
+    Examples
+    --------
+    >>> rankings = Rankings.of([["oil", "gold", "corn"], []])
+    >>> rankings[0], rankings[1]
+    (['oil', 'gold', 'corn'], [])
+    """
+
+    __slots__ = ("sets",)
+
+    def __init__(self, sets: LabelSets) -> None:
+        self.sets = sets
+
+    @classmethod
+    def of(cls, rankings: Any, documents: int | None = None) -> Rankings:
+        """Read the rankings of many documents: lists of labels, the best first, or None."""
+        if isinstance(rankings, Rankings):
+            return cls(LabelSets.of(rankings.sets, documents))
+        if arrow_chunks(rankings) is None and isinstance(rankings, Iterable):
+            rankings = list(rankings)
+            for document, entry in enumerate(rankings):
+                if not isinstance(entry, Sequence | np.ndarray | None) or isinstance(entry, str):
+                    raise LabelError(
+                        f"document {document}: a ranking must be a list of labels, the best "
+                        f"first. Got {entry!r} instead."
+                    )
+        return cls(LabelSets.of(rankings, documents))
+
+    @classmethod
+    def numbered(cls, names: Sequence[str], ids: npt.NDArray[np.int32]) -> Rankings:
+        """Read label numbers [documents, k], the best first; −1 where a document has fewer."""
+        ranked = ids >= 0
+        indptr = np.zeros(len(ids) + 1, np.int64)
+        np.cumsum(ranked.sum(axis=1), out=indptr[1:])
+        return cls(LabelSets(names, ids[ranked], indptr))
+
+    @classmethod
+    def join(cls, parts: Sequence[Rankings]) -> Rankings:
+        """Concatenate rankings, which may number their labels differently."""
+        return cls(LabelSets.join([part.sets for part in parts]))
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    @overload
+    def __getitem__(self, index: int) -> list[str]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Rankings: ...
+    def __getitem__(self, index: int | slice) -> list[str] | Rankings:
+        if isinstance(index, slice):
+            return Rankings(self.sets[index])
+        index = range(len(self))[index]
+        inside = slice(int(self.sets.indptr[index]), int(self.sets.indptr[index + 1]))
+        return [self.sets.names[i] for i in self.sets.ids[inside]]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, str):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(repr(s) for s, _ in zip(self, range(3), strict=False))
+        return f"Rankings([{shown}{', …' if len(self) > 3 else ''}], documents={len(self)})"
+
+    def to_arrow(self) -> pa.ListArray:
+        """Return the rankings as an Arrow list column."""
+        return self.sets.to_arrow()
+
+
 class LabelIndex:
     """The numbers of labels, which grow as labels appear."""
 

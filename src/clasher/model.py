@@ -8,8 +8,9 @@ documents are in ``kernels/clash.py``.
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import accumulate
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,7 @@ from clasher.kernels.classes import look_again
 from clasher.kernels.margin import probability
 from clasher.kernels.sketch import uncount
 from clasher.kernels.state import LABELLED, NOW, State
-from clasher.labels import LabelIndex, Labels, LabelSets
+from clasher.labels import LabelIndex, Labels, LabelSets, Rankings
 from clasher.learning import drift, explain, late_labels, memory, merge, model_file
 from clasher.learning.drift import Alarm
 from clasher.learning.explain import Explanation, WordWeight
@@ -44,7 +45,20 @@ from clasher.text.tokens import Buffers, as_buffers, one_buffer
 
 BATCH = 1024  # documents that pass through the stages together
 NOWHERE = np.empty((0, 0), np.float32)  # no room for probabilities
-UNRANKED = np.empty((0, 0), np.int32)  # no room for rankings
+UNRANKED = Rankings.of([])
+
+
+class Predictions(NamedTuple):
+    """The predicted labels of documents and, if asked for, their best labels in order."""
+
+    labels: LabelSets
+    ranked: Rankings
+
+    @classmethod
+    def join(cls, parts: Sequence["Predictions"]) -> "Predictions":
+        """Concatenate the predictions of consecutive documents."""
+        labels, ranked = [part.labels for part in parts], [part.ranked for part in parts]
+        return cls(LabelSets.join(labels), Rankings.join(ranked))
 
 
 class Clasher(HashedModel):
@@ -204,7 +218,7 @@ class Clasher(HashedModel):
 
     def predict(self, text: str) -> set[str]:
         """Return the labels of one document; change nothing."""
-        return self._predict(self._hasher.hash_one(text))[0]
+        return self._predict(self._hasher.hash_one(text)).labels[0]
 
     def probabilities(self, text: str) -> dict[str, float]:
         """Return the probability of every label.
@@ -284,11 +298,43 @@ class Clasher(HashedModel):
     ) -> LabelSets:
         """Predict each document, then learn from it (Algorithm 1); return the predictions."""
         source, sets, keys = self._checked(texts, labels, ids)
-        return LabelSets.join(list(self._steps(source, sets, keys, predicting=True)))
+        steps = self._steps(source, sets, keys, predicting=True)
+        return LabelSets.join([step.labels for step in steps])
+
+    def step_and_rank_many(
+        self, texts: Any, labels: Any, ids: Sequence[Id | None] | None = None, k: int = 5
+    ) -> tuple[LabelSets, Rankings]:
+        """Do ``step_many``; return the predictions, and the best ``k`` labels before learning.
+
+        >>> model = Clasher(1024)
+        >>> texts, labels = ["wheat", "gold", "wheat"], [{"grain"}, {"metal"}, None]
+        >>> predicted, ranked = model.step_and_rank_many(texts, labels)
+        >>> ranked[0], ranked[2]
+        ([], ['grain'])
+        """
+        require_positive("step_and_rank_many", "k", k)
+        source, sets, keys = self._checked(texts, labels, ids)
+        return Predictions.join(list(self._steps(source, sets, keys, predicting=True, k=k)))
 
     def predict_many(self, texts: Any) -> LabelSets:
         """Return the labels of many documents, on all cores; change nothing."""
-        return LabelSets.join(self._in_parallel(self._predict, texts))
+        return Predictions.join(self._in_parallel(self._predict, texts)).labels
+
+    def rank_many(self, texts: Any, k: int = 5) -> Rankings:
+        """Return the best ``k`` labels of many documents, on all cores; change nothing.
+
+        There may be fewer: labels that a document gives no evidence for or against may be left out.
+        Equally probable labels are in the order of ``labels``.
+
+        >>> model = Clasher(1024)
+        >>> for _ in range(5):
+        ...     model.learn("wheat and corn", {"grain"})
+        ...     model.learn("gold and silver", {"metal"})
+        >>> model.rank_many(["corn and silver and gold", ""])
+        Rankings([['metal', 'grain'], []], documents=2)
+        """
+        require_positive("rank_many", "k", k)
+        return Predictions.join(self._in_parallel(partial(self._predict, k=k), texts)).ranked
 
     def probabilities_many(self, texts: Any) -> npt.NDArray[np.float32]:
         """Return a row of probabilities per document, a column per entry of ``labels``."""
@@ -472,43 +518,51 @@ class Clasher(HashedModel):
         return self._index.check(sets, evicting=self.settings.on_full == "evict")
 
     def _steps(
-        self, source: Hashed | Buffers, sets: LabelSets, keys: Keys, predicting: bool
-    ) -> Iterator[LabelSets]:
+        self, source: Hashed | Buffers, sets: LabelSets, keys: Keys, predicting: bool, k: int = 0
+    ) -> Iterator[Predictions]:
         start = 0
         for hashed in self._hasher.batches(source, BATCH):
             inside = slice(start, start + hashed.documents)
-            yield self._step(hashed, sets[inside], predicting)
+            yield self._step(hashed, sets[inside], predicting, k)
             late_labels.remember(self._state, keys and keys[inside], hashed)
             start = inside.stop
 
-    def _step(self, hashed: Hashed, sets: LabelSets, predicting: bool = False) -> LabelSets:
+    def _step(
+        self, hashed: Hashed, sets: LabelSets, predicting: bool = False, k: int = 0
+    ) -> Predictions:
         """Do lines 3–6 of Algorithm 1 for a batch; look at the errors when it is time."""
         if self._watch is None:
-            return self._advance(hashed, sets, predicting)
+            return self._advance(hashed, sets, predicting, k)
         parts = []
         for start, stop, is_due in self._watch.stretches(sets.known, self.labelled):
-            parts.append(self._advance(hashed.part(start, stop), sets[start:stop], predicting))
+            parts.append(self._advance(hashed.part(start, stop), sets[start:stop], predicting, k))
             if is_due:
                 self._watch.look(self._state, self._index.names)
-        return LabelSets.join(parts)
+        return Predictions.join(parts)
 
-    def _advance(self, hashed: Hashed, sets: LabelSets, predicting: bool) -> LabelSets:
-        """Do lines 3–6 of Algorithm 1 for a batch: map, predict and learn each document."""
+    def _advance(
+        self, hashed: Hashed, sets: LabelSets, predicting: bool, k: int = 0
+    ) -> Predictions:
+        """Do lines 3–6 of Algorithm 1 for a batch: map, predict and learn each document.
+
+        If ``predicting``, it also ranks the best ``k`` labels of each document.
+        """
         new = self._index.unknown(sets)
         labels = len(self._index) + len(new)
         if labels > self.settings.max_labels:
-            return self._advance_full(hashed, sets, predicting)
+            return self._advance_full(hashed, sets, predicting, k)
         self._state = memory.grow(self._state, self.settings, labels)  # may fail: before the names
         self._index.extend(new)
         truth = self._index.translate(sets)
         indptr = np.zeros(hashed.documents + 1 if predicting else 1, np.int64)
         ids = np.empty(self._room_for_ids(hashed, labels) if predicting else 0, np.int32)
+        ranked = self._room_for_ranks(hashed, labels, k if predicting else 0)
         work, step = memory.work_for(self._state, hashed), step_documents.variant(self._constants)
         done, before, times = 0, -1, 0
         while done < hashed.documents:
             done = step(
                 done, *hashed.arrays, truth.known, truth.indptr, truth.ids, truth.yes,
-                self._state, self._setting, work, predicting, indptr, ids, UNRANKED,
+                self._state, self._setting, work, predicting, indptr, ids, ranked,
             )  # fmt: skip
             if predicting and done < hashed.documents and len(ids) - indptr[done] < labels:
                 ids = np.resize(ids, 2 * len(ids))
@@ -517,20 +571,33 @@ class Clasher(HashedModel):
                 memory.make_room(self._state, self.settings, times)
                 before = done
         self._vote(hashed)
-        return LabelSets(self._names(), ids[: indptr[-1]], indptr)
+        return self._named(ids, indptr, ranked)
 
     @staticmethod
     def _room_for_ids(hashed: Hashed, labels: int) -> int:
         """Return room for predicted labels: that of any document, and some for each."""
         return labels + hashed.documents * min(labels, 64)
 
-    def _advance_full(self, hashed: Hashed, sets: LabelSets, predicting: bool) -> LabelSets:
+    @staticmethod
+    def _room_for_ranks(hashed: Hashed, labels: int, k: int) -> Any:
+        """Return room for the best ``k`` labels of each document, as far as there are so many."""
+        return np.empty((hashed.documents, min(k, max(labels, 1))), np.int32)
+
+    def _named(self, ids: Any, indptr: Any, ranked: Any) -> Predictions:
+        """Return what a kernel has predicted; ``ranked`` has no columns if it did not rank."""
+        names = self._names()
+        rankings = Rankings.numbered(names, ranked) if ranked.shape[1] else UNRANKED
+        return Predictions(LabelSets(names, ids[: indptr[-1]], indptr), rankings)
+
+    def _advance_full(
+        self, hashed: Hashed, sets: LabelSets, predicting: bool, k: int
+    ) -> Predictions:
         """Do the same for labels that do not all fit: refuse them, or evict others."""
         self._with_room(sets)
         if len(sets) > 1:  # a number may pass to another label between two documents
             singles = ((hashed.part(i, i + 1), sets[i : i + 1]) for i in range(len(sets)))
-            return LabelSets.join([self._advance(*single, predicting) for single in singles])
-        predicted = self._predict(hashed) if predicting else None  # before labels are evicted
+            return Predictions.join([self._advance(*single, predicting, k) for single in singles])
+        predicted = self._predict(hashed, k=k) if predicting else None  # before labels are evicted
         self._evict(sets)
         nothing = self._advance(hashed, sets, predicting=False)
         return nothing if predicted is None else predicted
@@ -553,23 +620,24 @@ class Clasher(HashedModel):
             self._index.replace(number, name)
             spared.add(number)
 
-    def _predict(self, hashed: Hashed, probabilities: Any = NOWHERE) -> LabelSets:
+    def _predict(self, hashed: Hashed, probabilities: Any = NOWHERE, k: int = 0) -> Predictions:
         """Do lines 3–5 of Algorithm 1 for a batch; write probabilities if there is room."""
         indptr = np.zeros(hashed.documents + 1, np.int64)
         ids = np.empty(self._room_for_ids(hashed, len(self._index)), np.int32)
+        ranked = self._room_for_ranks(hashed, len(self._index), k)
         work, done = memory.work_for(self._state, hashed), 0
         predict = predict_documents.variant(self._constants)
         while done < hashed.documents:
             done = predict(
                 done, *hashed.arrays, self._state, self._setting, work, indptr, ids, probabilities,
-                UNRANKED,
+                ranked,
             )  # fmt: skip
             ids = np.resize(ids, 2 * len(ids)) if done < hashed.documents else ids
-        return LabelSets(self._names(), ids[: indptr[-1]], indptr)
+        return self._named(ids, indptr, ranked)
 
     def _decide(self, hashed: Hashed) -> tuple[LabelSets, npt.NDArray[np.float32]]:
         probabilities = np.empty((hashed.documents, len(self._index)), np.float32)
-        return self._predict(hashed, probabilities), probabilities
+        return self._predict(hashed, probabilities).labels, probabilities
 
     def _names(self) -> list[str]:
         """Return the names of labels, shared between batches unless eviction may change them."""
