@@ -1,4 +1,5 @@
 import itertools
+import math
 from collections import Counter
 
 import numpy as np
@@ -7,8 +8,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from clasher.errors import LabelError, SettingError
-from clasher.labels import LabelSets
-from clasher.metrics import OTHER, LabelRow, Measures, Metrics, Window
+from clasher.labels import LabelSets, Rankings
+from clasher.metrics import (
+    OTHER,
+    RANKS,
+    LabelRow,
+    Measures,
+    Metrics,
+    RankedMetrics,
+    Window,
+    propensities,
+)
 from support.environment import optional
 
 NAMES = ["corn", "gold", "grain", "oil", "wheat", "zinc"]
@@ -278,3 +288,192 @@ def test_refusals():
             Metrics(wrong)
     with pytest.raises(SettingError, match="'panes' parameter of Window"):
         Window(Metrics(), 0)
+
+
+# ── rankings ─────────────────────────────────────────────────────────────────────────────────────
+
+
+rankings = st.lists(st.sampled_from(NAMES), unique=True)
+ranked_documents = st.lists(st.tuples(any_truth, rankings))
+GIVEN = {"corn": 0.125, "gold": 1.0, "grain": 0.3, "oil": 0.75, "wheat": 0.2, "zinc": 0.9}
+
+
+def ranked_figures(pairs, **options):
+    metrics = RankedMetrics(**options)
+    metrics.update_many(*columns(pairs))
+    return metrics
+
+
+def complete(pairs):
+    return [(truth, best) for truth, best in pairs if isinstance(truth, set) and truth]
+
+
+def scored(pairs, k, weights, ideal):
+    """The hits of the best k, and of the labels of ideal rankings, as sums of weights."""
+    above = sum(weights[name] for truth, best in pairs for name in best[:k] if name in truth)
+    below = sum(weights[name] for names in ideal for name in names[:k])
+    return above / below if below else 0.0
+
+
+def weights_of(support, documents, a=0.55, b=1.5):
+    """The inverse propensities of the paper."""
+    c = (math.log(documents) - 1) * (b + 1) ** a if documents > 2 else 0.0
+    return {name: 1 + c * math.exp(-a * math.log(n + b)) for name, n in support.items()}
+
+
+def appearances(pairs):
+    """The labels in order of appearance."""
+    return list(dict.fromkeys(name for truth, _ in pairs for name in sorted(truth)))
+
+
+@settings(deadline=None)
+@given(ranked_documents)
+def test_precision_is_the_share_of_true_labels_among_the_best(pairs):
+    metrics = ranked_figures(pairs)
+    judged = complete(pairs)
+    assert metrics.documents == len(judged)
+    for k in RANKS:
+        shares = [len(truth & set(best[:k])) / k for truth, best in judged]
+        assert metrics.precision(k) == pytest.approx(sum(shares) / len(shares) if shares else 0)
+
+
+@settings(deadline=None)
+@given(ranked_documents)
+def test_propensities_given_make_the_published_measure(pairs):
+    metrics = ranked_figures(pairs, propensities=GIVEN)
+    judged = complete(pairs)
+    weights = {name: 1 / p for name, p in GIVEN.items()}
+    ideal = [sorted(truth, key=lambda name: -weights[name]) for truth, _ in judged]
+    for k in RANKS:
+        expected = scored(judged, k, weights, ideal)
+        assert metrics.propensity_scored_precision(k) == pytest.approx(expected)
+        assert metrics.propensity_scored_precision(k) <= 1 + 1e-9
+
+
+@settings(deadline=None)
+@given(ranked_documents)
+def test_propensities_of_the_end_weigh_all_documents(pairs):
+    """Only which labels are the rarest of a document is decided by the documents before it."""
+    metrics = ranked_figures(pairs)
+    judged, order = complete(pairs), appearances(complete(pairs))
+    support, ideal = Counter(), []
+    for truth, _ in judged:
+        ideal.append(sorted(truth, key=lambda name: (support[name], order.index(name))))
+        support.update(truth)
+    weights = weights_of(support, len(judged))
+    for k in RANKS:
+        expected = scored(judged, k, weights, ideal)
+        assert metrics.propensity_scored_precision(k) == pytest.approx(expected)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sets(st.sampled_from(NAMES), max_size=3), rankings)))
+def test_documents_with_at_most_k_labels_give_the_published_measure(pairs):
+    metrics = ranked_figures(pairs)
+    judged = complete(pairs)
+    weights = weights_of(Counter(n for truth, _ in judged for n in truth), len(judged))
+    for k in (3, 5):
+        expected = scored(judged, k, weights, [list(truth) for truth, _ in judged])
+        assert metrics.propensity_scored_precision(k) == pytest.approx(expected)
+
+
+@settings(deadline=None)
+@given(
+    ranked_documents,
+    st.sets(st.integers(1, 30)),
+    st.integers(1, 7),
+    st.sampled_from([None, GIVEN]),
+)
+def test_ranked_figures_do_not_depend_on_batches(pairs, cuts, max_labels, given_propensities):
+    options = {"max_labels": max_labels, "propensities": given_propensities}
+    metrics = RankedMetrics(**options)
+    bounds = [0, *sorted(cut for cut in cuts if cut < len(pairs)), len(pairs)]
+    for start, stop in itertools.pairwise(bounds):
+        metrics.update_many(*columns(pairs[start:stop]))
+    whole = ranked_figures(pairs, **options)
+    assert (metrics.documents, metrics.figures()) == (whole.documents, whole.figures())
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.sets(st.sampled_from(NAMES), max_size=5), rankings)), st.integers(1, 6)
+)
+def test_labels_past_the_capacity_count_in_precision_only(pairs, max_labels):
+    metrics = ranked_figures(pairs, max_labels=max_labels)
+    judged = complete(pairs)
+    named = set(appearances(judged)[:max_labels])
+    assert metrics._table.counts.shape[1] == 1 + len(named)
+    for k in RANKS:
+        assert metrics.precision(k) == ranked_figures(pairs).precision(k)
+    kept = [(truth & named, best) for truth, best in judged]
+    weights = weights_of(Counter(n for truth, _ in kept for n in truth), len(judged))
+    expected = scored(kept, 5, weights, [list(truth) for truth, _ in kept])
+    assert metrics.propensity_scored_precision(5) == pytest.approx(expected)
+
+
+def test_hits_on_rare_labels_count_more():
+    truth = [{"oil"}] * 98 + [{"zinc", "oil"}] * 2
+    rare = ranked_figures(list(zip(truth, [["oil"]] * 98 + [["zinc"]] * 2, strict=True)))
+    frequent = ranked_figures([(labels, ["oil"]) for labels in truth])
+    assert rare.precision(1) == frequent.precision(1) == 1.0
+    assert rare.propensity_scored_precision(1) == 1.0
+    assert frequent.propensity_scored_precision(1) < 0.98
+
+
+def test_propensities_grow_with_the_support():
+    found = propensities(np.arange(1, 1000), 1000)
+    assert (np.diff(found) > 0).all()
+    assert 0 < found[0] < found[-1] < 1
+    assert propensities([1, 2], 2).tolist() == [1.0, 1.0]
+    # p of the paper, with other constants
+    c = (math.log(500) - 1) * (0.4 + 1) ** 0.5
+    expected = 1 / (1 + c * math.exp(-0.5 * math.log(7 + 0.4)))
+    assert propensities(7, 500, a=0.5, b=0.4) == pytest.approx(expected)
+
+
+def test_labels_without_a_given_propensity_have_the_lowest():
+    pairs = [({"new", "oil"}, ["new"]), ({"new", "oil"}, ["oil"])]
+    metrics = ranked_figures(pairs, propensities={"oil": 0.5, "gold": 0.25})
+    assert metrics.propensity_scored_precision(1) == (4 + 2) / (4 + 4)
+
+
+def test_numbers_of_rankings_may_change_their_labels():
+    metrics = RankedMetrics()
+    for names in (["corn", "gold"], ["gold", "corn"]):
+        metrics.update_many([{"corn"}], Rankings.numbered(names, np.array([[0, 1]], np.int32)))
+    assert metrics.precision(1) == 0.5
+
+
+def test_a_label_named_twice_hits_once():
+    metrics = ranked_figures([(["corn", "corn"], ["corn", "gold", "corn"])])
+    assert metrics.precision(3) == pytest.approx(1 / 3)
+    assert metrics.propensity_scored_precision(3) == 1.0
+
+
+def test_nothing_ranked_gives_zeros():
+    for pairs in ([], [(None, ["corn"])], [({"corn": True}, ["corn"])], [(set(), ["corn"])]):
+        metrics = ranked_figures(pairs)
+        assert metrics.documents == 0
+        assert set(vars(metrics.figures()).values()) == {0.0}
+
+
+def test_memory_of_ranked_metrics_stops_growing_with_the_labels():
+    metrics = RankedMetrics(max_labels=10)
+    for start in range(0, 200, 7):
+        names = [[f"label {i}"] for i in range(start, start + 7)]
+        metrics.update_many(names, names)
+    assert metrics._table.counts.base.nbytes == 7 * 11 * 8
+    assert metrics.precision(1) == 1
+
+
+def test_refusals_of_ranked_metrics():
+    with pytest.raises(LabelError, match="Got 2 and 1 instead"):
+        RankedMetrics().update_many([{"corn"}, {"oil"}], [["corn"]])
+    with pytest.raises(SettingError, match="'max_labels' parameter of RankedMetrics"):
+        RankedMetrics(0)
+    for wrong in ({}, {"oil": 0}, {"oil": 1.5}, {"oil": math.nan}, {"oil": "1"}):
+        with pytest.raises(SettingError, match="'propensities' parameter of RankedMetrics"):
+            RankedMetrics(propensities=wrong)
+    for k in (0, 2, 6):
+        with pytest.raises(SettingError, match="'k' parameter of RankedMetrics must be 1, 3 or 5"):
+            RankedMetrics().precision(k)

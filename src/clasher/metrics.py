@@ -8,10 +8,13 @@ All measures follow from them:
 
 A *macro* average is the mean of a measure over labels, a *micro* average is the measure of the
 summed counts. A ratio with a zero denominator is 0.
+
+``RankedMetrics`` measures the order of the best labels: precision at 1, 3 and 5, plain and
+propensity-scored.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,9 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from clasher.errors import LabelError, require_positive
+from clasher.errors import LabelError, is_number, require, require_positive
 from clasher.kernels.labels import EXACT, FN, FP, JUDGED, STATED, TP, WHOLE, count
-from clasher.labels import LabelSets
+from clasher.labels import COMPLETE, LabelSets, Rankings
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -183,19 +186,13 @@ class Metrics(Measures):
     def __init__(self, max_labels: int = 100_000) -> None:
         require_positive("Metrics", "max_labels", max_labels)
         self.max_labels = max_labels
-        self._numbers: dict[str, int] = {}
-        self._names = [OTHER]
-        self._store = np.zeros((4, 1), np.int64)
-        super().__init__(self._names, self._store, np.zeros(3, np.int64))
+        self._table = _Table(4, max_labels)
+        super().__init__(self._table.names, self._table.counts, np.zeros(3, np.int64))
 
     def update_many(self, truth: Any, predicted: Any) -> None:
         """Compare predictions with the truth; both are columns for ``LabelSets.of``."""
         truth, predicted = LabelSets.of(truth), LabelSets.of(predicted)
-        if len(truth) != len(predicted):
-            raise LabelError(
-                f"truth and prediction must have one entry per document each. "
-                f"Got {len(truth)} and {len(predicted)} instead."
-            )
+        _require_pairs(truth, predicted)
         names: dict[str, int] = {}  # of this batch: eviction may change the numbers of a model
         truth_ids, predicted_ids = _renumber(truth, names), _renumber(predicted, names)
         counts = np.zeros((4, len(names)), np.int64)
@@ -205,22 +202,41 @@ class Metrics(Measures):
             predicted_ids, predicted.indptr, predicted.yes,
             np.zeros(len(names), np.uint8), first, counts, self.totals,
         )  # fmt: skip
-        columns = self._columns(list(names), first.tolist())
+        columns = self._table.columns(list(names), first.tolist())
+        self.counts = self._table.counts
         np.add.at(self.counts.T, columns, counts.T)  # labels past max_labels share a column
 
-    def _columns(self, names: list[str], first: list[int]) -> list[int]:
-        """Return the column of each name; add new judged names by document, then text."""
+
+class _Table:
+    """Counts with a column for each of the first ``max_labels`` labels, the first for all others.
+
+    The room for columns doubles as labels appear.
+    """
+
+    def __init__(self, rows: int, max_labels: int) -> None:
+        self.max_labels = max_labels
+        self.names = [OTHER]
+        self.counts: IntArray = np.zeros((rows, 1), np.int64)
+        self._numbers: dict[str, int] = {}
+        self._store = self.counts
+
+    def columns(self, names: list[str], first: list[int]) -> list[int]:
+        """Return the column of each name; add new judged names by document, then text.
+
+        ``first`` is the first document that judges each name, negative if none does.
+        """
         judged = sorted(
             (document, name)
             for document, name in zip(first, names, strict=True)
             if document >= 0 and name not in self._numbers
         )
         for _, name in judged[: self.max_labels - len(self._numbers)]:
-            self._numbers[name] = len(self._names)
-            self._names.append(name)
-        columns = len(self._names)
+            self._numbers[name] = len(self.names)
+            self.names.append(name)
+        columns = len(self.names)
         if columns > self._store.shape[1]:
-            self._store = np.zeros((4, min(2 * columns, self.max_labels + 1)), np.int64)
+            rows = len(self._store)
+            self._store = np.zeros((rows, min(2 * columns, self.max_labels + 1)), np.int64)
             self._store[:, : self.counts.shape[1]] = self.counts
         self.counts = self._store[:, :columns]
         return [self._numbers.get(name, 0) for name in names]
@@ -252,6 +268,187 @@ class Window:
         since = self.metrics.counts.copy()
         since[:, : counts.shape[1]] -= counts
         return Measures(self.metrics.names, since, self.metrics.totals - totals)
+
+
+RANKS = (1, 3, 5)
+"""The numbers of best labels that ``RankedMetrics`` judges."""
+
+SUPPORT, HITS, IDEAL = 0, 1, 1 + len(RANKS)
+"""Rows of the counts of ``RankedMetrics``; hits and ideal have one for each of ``RANKS``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankedFigures:
+    """Precision at 1, 3 and 5, plain and propensity-scored (``psp``)."""
+
+    precision_at_1: float
+    precision_at_3: float
+    precision_at_5: float
+    psp_at_1: float
+    psp_at_3: float
+    psp_at_5: float
+
+
+def propensities(support: Any, documents: int, a: float = 0.55, b: float = 1.5) -> FloatArray:
+    """Return the propensity of labels that ``support`` of the labelled documents carry.
+
+    It models the probability that a label that applies is among the labels of a document (Jain et
+    al. 2016). Rare labels are missed most:
+
+        1 / (1 + C·exp(-A·log(support + B)))    C = (log documents - 1)·(B + 1)^A
+
+    Of one or two documents C would be negative; it is 0 then, and all propensities are 1.
+
+    >>> propensities([1, 10, 100], documents=1000).round(3)
+    array([0.145, 0.282, 0.565])
+    """
+    c = max(np.log(max(documents, 1)) - 1, 0.0) * (b + 1) ** a
+    return np.asarray(1 / (1 + c * (np.asarray(support) + b) ** -a), np.float64)
+
+
+class RankedMetrics:
+    """Precision of the best 1, 3 and 5 labels of each document, at constant cost per document.
+
+    *Precision at k* is the share of true labels among the best k, averaged over documents. A
+    ranking of fewer than k labels counts as if wrong ones followed. *Propensity-scored precision
+    at k* (Jain, Prabhu, Varma: Extreme Multi-label Loss Functions, KDD 2016) counts a true label as
+    1 / propensity, and divides by the same sum for ideal rankings, the k rarest true labels of each
+    document. Hits on rare labels therefore count more.
+
+    Only documents with complete labels, at least one, are judged.
+
+    Both sums use the propensities at the end, from the judged documents so far: hits are counted
+    per label. Documents are not kept, so which of more than k true labels are the rarest is decided
+    when a document comes, by the documents before it. If another label is the rarest at the end,
+    the ideal sum is too low, and the measure a little too high. If ``propensities`` are given, by
+    label, the measure is exactly the published one. Labels that they do not name get the lowest.
+
+    The first ``max_labels`` labels are counted separately, to bound memory to 56 bytes and a name
+    per label. Later ones count in precision at k and are left out of the propensity-scored one. The
+    figures do not depend on how the stream is cut.
+
+    Examples
+    --------
+    >>> metrics = RankedMetrics()
+    >>> metrics.update_many([{"oil"}, {"oil", "gold"}], [["oil", "corn"], ["corn", "gold"]])
+    >>> metrics.precision(1), metrics.precision(3)
+    (0.5, 0.3333333333333333)
+    >>> metrics = RankedMetrics(propensities={"oil": 0.5, "gold": 0.25})
+    >>> metrics.update_many([{"oil", "gold"}], [["oil", "gold"]])
+    >>> metrics.propensity_scored_precision(1), metrics.propensity_scored_precision(3)
+    (0.5, 1.0)
+    """
+
+    def __init__(
+        self, max_labels: int = 100_000, propensities: Mapping[str, float] | None = None
+    ) -> None:
+        require_positive("RankedMetrics", "max_labels", max_labels)
+        if propensities is not None:
+            values = propensities.values()
+            is_good = bool(values) and all(is_number(p, 0, 1) and p > 0 for p in values)
+            wanted = "a mapping from labels to numbers above 0, at most 1"
+            require(is_good, "propensities", wanted, propensities, "RankedMetrics")
+        self.max_labels = max_labels
+        self.documents = 0
+        self._given = None if propensities is None else dict(propensities)
+        self._table = _Table(1 + 2 * len(RANKS), max_labels)
+
+    def update_many(self, truth: Any, ranked: Any) -> None:
+        """Compare rankings with the truth: columns for ``LabelSets.of`` and ``Rankings.of``."""
+        truth, ranked = LabelSets.of(truth), Rankings.of(ranked).sets
+        _require_pairs(truth, ranked)
+        names: dict[str, int] = {}  # of this batch
+        truth_ids, ranked_ids = _renumber(truth, names), _renumber(ranked, names)
+        is_true = truth.yes & (truth.known == COMPLETE)[truth.documents]
+        size = max(len(names), 1)
+        true = np.unique((truth.documents * size + truth_ids)[is_true])  # each label once
+        documents, labels = np.divmod(true, size)
+        first = np.full(len(names), -1, np.int64)
+        first[labels[::-1]] = documents[::-1]  # the first document is written last
+        columns = np.array(self._table.columns(list(names), first.tolist()), np.int64)
+
+        entries = ranked.documents * size + ranked_ids
+        once = np.unique(entries, return_index=True)[1]  # a label ranked twice hits once
+        hits = once[np.isin(entries[once], true)]
+        places = hits - ranked.indptr[ranked.documents[hits]]
+        self._add(HITS, columns[ranked_ids[hits]], places)
+        self._add(IDEAL, *self._ideal(documents, columns[labels]))
+        self._add_to(SUPPORT, columns[labels])
+        self.documents += len(np.unique(documents))
+
+    def precision(self, k: int) -> float:
+        """Return the mean share of true labels among the best ``k``: 1, 3 or 5."""
+        hits = self._table.counts[HITS + self._rank(k)].sum()
+        return _quotient(hits, k * self.documents)
+
+    def propensity_scored_precision(self, k: int) -> float:
+        """Return the same for hits that count 1 / propensity, as a share of the best possible."""
+        hits, ideal = (
+            self._table.counts[row + self._rank(k), 1:] / self._propensities()
+            for row in (HITS, IDEAL)
+        )
+        return _quotient(hits.sum(), ideal.sum())
+
+    def figures(self) -> RankedFigures:
+        """Return all measures."""
+        plain = {f"precision_at_{k}": self.precision(k) for k in RANKS}
+        scored = {f"psp_at_{k}": self.propensity_scored_precision(k) for k in RANKS}
+        return RankedFigures(**plain, **scored)
+
+    @staticmethod
+    def _rank(k: int) -> int:
+        require(k in RANKS, "k", "1, 3 or 5", k, "RankedMetrics")
+        return RANKS.index(k)
+
+    def _propensities(self) -> FloatArray:
+        """Return the propensities of the named labels now."""
+        if self._given is None:
+            return propensities(self._table.counts[SUPPORT, 1:], self.documents)
+        least = min(self._given.values())
+        return np.array([self._given.get(name, least) for name in self._table.names[1:]])
+
+    def _ideal(self, documents: IntArray, columns: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the columns of true labels, and their places in an ideal ranking: rarest first.
+
+        Of equally rare labels the one that appeared first is taken.
+        """
+        documents, columns = documents[columns > 0], columns[columns > 0]
+        if self._given is None:
+            rarity: Any = self._table.counts[SUPPORT, columns] + _earlier(columns)
+        else:
+            rarity = self._propensities()[columns - 1]
+        order = np.lexsort((columns, rarity, documents))
+        return columns[order], _earlier(documents)  # documents stay in order
+
+    def _add(self, row: int, columns: IntArray, places: IntArray) -> None:
+        """Count labels at these places of rankings, in the row of each k."""
+        for at, k in enumerate(RANKS):
+            self._add_to(row + at, columns[places < k])
+
+    def _add_to(self, row: int, columns: IntArray) -> None:
+        counts = self._table.counts
+        counts[row] += np.bincount(columns, minlength=counts.shape[1])
+
+
+def _earlier(values: IntArray) -> IntArray:
+    """Return how often each value occurs before its place.
+
+    >>> _earlier(np.array([7, 5, 7, 7, 5])).tolist()
+    [0, 0, 1, 2, 1]
+    """
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    before = np.empty(len(values), np.int64)
+    before[order] = np.arange(len(values)) - np.searchsorted(ordered, ordered)
+    return before
+
+
+def _require_pairs(truth: LabelSets, predicted: LabelSets) -> None:
+    if len(truth) != len(predicted):
+        raise LabelError(
+            f"truth and prediction must have one entry per document each. "
+            f"Got {len(truth)} and {len(predicted)} instead."
+        )
 
 
 def _renumber(sets: LabelSets, numbers: dict[str, int]) -> IntArray:
