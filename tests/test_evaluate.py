@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from clasher import Clasher
 from clasher.errors import LabelCapacityError, LabelError, SettingError, StreamError
 from clasher.evaluate import evaluate, process_memory
-from clasher.metrics import Figures, Metrics
+from clasher.metrics import Figures, Metrics, RankedMetrics
 
 module = sys.modules["clasher.evaluate"]
 
@@ -136,6 +136,43 @@ def test_unlabelled_documents_are_observed_and_not_judged():
     result = evaluate(model, [(texts, labels)])
     assert result.documents == model.documents == 30
     assert result.judged == model.labelled == sum(truth is not None for truth in labels) < 30
+
+
+@pytest.mark.parametrize("rule", ["margin", "centroid", "mistake", "perceptron"])
+def test_ranked_labels_are_measured_before_they_are_learnt(rule):
+    texts, labels = a_stream(60)
+    plain = evaluate(a_model(rule=rule), [(texts, labels)], every=25)
+    cut = batches(texts, labels, [7, 40])
+    result = evaluate(a_model(rule=rule), cut, every=25, ranked=True)
+    assert figures(result) == figures(plain)
+    assert plain.ranked is plain.to_dict()["ranked"] is None
+    model, metrics = a_model(rule=rule), RankedMetrics()
+    for text, truth in zip(texts, labels, strict=True):
+        metrics.update_many([truth], model.rank_many([text]))
+        model.learn(text, truth)
+    assert result.ranked == metrics.figures()
+    assert result.to_dict()["ranked"] == vars(metrics.figures())
+    assert 0 < result.ranked.precision_at_3 < result.ranked.psp_at_3 < 1
+
+
+def test_ranked_labels_may_be_evicted_or_hidden():
+    texts, labels = a_stream(80)
+    labels = [truth if isinstance(truth, set) else None for truth in labels]
+    how = {"max_labels": 2, "on_full": "evict"}
+    result = evaluate(a_model(**how), [(texts, labels)], label_probability=0.5, seed=1, ranked=True)
+    shown = np.random.default_rng(1).random(80) < 0.5
+    model, metrics = a_model(**how), RankedMetrics()
+    for text, truth, seen in zip(texts, labels, shown, strict=True):
+        metrics.update_many([truth], model.rank_many([text]))
+        model.learn(text, truth if seen else None)
+    assert result.taught < metrics.documents == result.judged
+    assert result.ranked == metrics.figures()
+
+
+@pytest.mark.parametrize("bad", [1, "yes", None])
+def test_ranked_must_be_a_flag(bad):
+    with pytest.raises(SettingError, match="'ranked' parameter of evaluate"):
+        evaluate(a_model(), [a_stream(5)], ranked=bad)
 
 
 # ── partially labelled streams ───────────────────────────────────────────────────────────────────

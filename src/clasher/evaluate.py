@@ -21,7 +21,7 @@ from clasher.errors import StreamError, is_integer, is_number, require, require_
 from clasher.io.read_ahead import HeldInterrupt, read_ahead
 from clasher.labels import UNLABELLED, LabelSets
 from clasher.learning.drift import Alarm
-from clasher.metrics import Figures, LabelRow, Metrics, Window
+from clasher.metrics import RANKS, Figures, LabelRow, Metrics, RankedFigures, RankedMetrics, Window
 from clasher.model import Clasher
 from clasher.text.hashing import Hashed
 from clasher.version import __version__
@@ -77,7 +77,7 @@ class Evaluation(Figures, Totals):
     ``memory_bytes`` is the memory of the whole process at the end, ``state_bytes`` the model's.
     ``taught`` counts the documents whose labels the model learnt: all that were judged, unless
     ``label_probability`` is below 1. ``alarms`` are the latest changes found by the model's
-    detector, if it has one.
+    detector, if it has one. ``ranked`` is None unless it was asked for.
     """
 
     interrupted: bool
@@ -90,6 +90,7 @@ class Evaluation(Figures, Totals):
     curve: list[Point]
     per_label: list[LabelRow]
     alarms: list[Alarm] = field(default_factory=list)
+    ranked: RankedFigures | None = None
 
     def macro_f1_over_all(self) -> list[float]:
         """Return macro F1 at each point of the curve, with 0 for labels still to come.
@@ -134,6 +135,7 @@ def evaluate(
     limit: int | None = None,
     label_probability: float = 1.0,
     seed: int = 0,
+    ranked: bool = False,
     on_progress: Callable[[Progress], object] | None = None,
     ahead: int = 2,
 ) -> Evaluation:
@@ -162,6 +164,9 @@ def evaluate(
         still predicted and judged, and its words are counted.
     seed
         Decides, with the position of a document in the stream, whether its labels are shown.
+    ranked
+        Measure the order of the best labels too: precision at 1, 3 and 5, plain and
+        propensity-scored (``clasher.metrics.RankedMetrics``).
     on_progress
         Called after every batch (at most 1,000 documents) and every point of the curve.
     ahead
@@ -184,7 +189,8 @@ def evaluate(
     is_share = is_number(label_probability, 0.0, 1.0)
     require(is_share, "label_probability", "a number from 0 to 1", label_probability, "evaluate")
     require(is_integer(seed, 0), "seed", "an integer from 0 on", seed, "evaluate")
-    run = _Run(model, every, window, float(label_probability), seed)
+    require(isinstance(ranked, bool), "ranked", "True or False", ranked, "evaluate")
+    run = _Run(model, every, window, float(label_probability), seed, ranked)
     source = read_ahead(_hashed(model, batches, limit), ahead)
     with HeldInterrupt() as ctrl_c, closing(source):
         for hashed, sets in ctrl_c.between(_pieces(source, every)):
@@ -199,13 +205,14 @@ def evaluate(
 
 class _Run:
     def __init__(
-        self, model: Clasher, every: int, window: int, probability: float, seed: int
+        self, model: Clasher, every: int, window: int, probability: float, seed: int, ranked: bool
     ) -> None:
         self.model = model
         self.probability = probability
         self.random = np.random.default_rng(seed)
         self.taught = 0
         self.metrics = Metrics()
+        self.ranked = RankedMetrics() if ranked else None
         self.window = Window(self.metrics, window)
         self.panes = window
         self.every = self.stride = every
@@ -219,7 +226,11 @@ class _Run:
         shown = sets
         if self.probability < 1.0:  # by the position in the stream, however that is cut
             shown = sets.only(self.random.random(len(sets)) < self.probability)
-        predicted = self.model.step_many(hashed, shown)
+        if self.ranked is None:
+            predicted = self.model.step_many(hashed, shown)
+        else:
+            predicted, best = self.model.step_and_rank_many(hashed, shown, k=max(RANKS))
+            self.ranked.update_many(sets, best)
         self.taught += int(np.count_nonzero(shown.known != UNLABELLED))
         self.metrics.update_many(sets, predicted)
         self.documents += len(sets)
@@ -243,6 +254,7 @@ class _Run:
             taught=self.taught, label_probability=self.probability, every=self.every,
             window=self.panes, clasher=__version__, settings=self.model.settings.to_dict(),
             curve=curve, per_label=self.metrics.per_label(), alarms=self._alarms(),
+            ranked=None if self.ranked is None else self.ranked.figures(),
         )  # fmt: skip
 
     def _alarms(self) -> list[Alarm]:

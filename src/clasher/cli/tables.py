@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from clasher.datasets import Dataset
     from clasher.evaluate import Evaluation
     from clasher.learning.drift import Alarm
-    from clasher.metrics import Figures
+    from clasher.metrics import Figures, RankedFigures
     from clasher.theory.plan import Guarantee, Need, Planner, Size
 
 WIDTH = 80
@@ -98,7 +98,8 @@ def evaluation_view(result: Evaluation, stream: str) -> Group:
     ]
     title = safe(f"{stream}, {result.settings['rule']} rule, test then train", "bold")
     alarms = [alarms_view(result.alarms)] if result.alarms else []
-    return Group(title, _measures(result), facts(rows), *alarms)
+    ranked = [] if result.ranked is None else [_ranked(result.ranked)]
+    return Group(title, _measures(result), *ranked, facts(rows), *alarms)
 
 
 def _measures(result: Evaluation) -> Table:
@@ -119,6 +120,17 @@ def _measures(result: Evaluation) -> Table:
                 decimals(getattr(now, f"{kind}_recall")),
                 f"{decimals(values[0])} {sparkline(values)}",
             )
+    return made
+
+
+def _ranked(figures: RankedFigures) -> Table:
+    from clasher.metrics import RANKS
+
+    numbers = [f"at {k}" for k in RANKS]
+    made = table("best labels", *numbers, right=numbers)
+    for name, key in {"precision": "precision", "propensity-scored": "psp"}.items():
+        values = (decimals(getattr(figures, f"{key}_at_{k}")) for k in RANKS)
+        made.add_row(Text(name, style="dim"), *values)
     return made
 
 

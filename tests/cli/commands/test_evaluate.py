@@ -63,6 +63,21 @@ def test_labels_may_be_shown_with_a_probability(tmp_path):
     assert f"80; the model saw the labels of {result.taught} (p = 0.25)" in " ".join(text.split())
 
 
+def test_ranked_figures_are_shown_if_asked_for(tmp_path):
+    path, report = stream(tmp_path), tmp_path / "report.html"
+    result = figures(path, Clasher(dimensions=128, max_labels=8), ranked=True)
+    written = json.loads(run("evaluate", path, *SMALL, "--ranked", "--json", "-", "-q").stdout)
+    assert written["ranked"] == vars(result.ranked)
+    lines = run("evaluate", path, *SMALL, "--ranked", "--report", report).stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    for name, key in {"precision": "precision", "propensity-scored": "psp"}.items():
+        cells = [f"{getattr(result.ranked, f'{key}_at_{k}'):.3f}".lstrip("0") for k in (1, 3, 5)]
+        assert [name, *cells] in [line.split() for line in lines]
+    page = report.read_text()
+    assert re.search(r"propensity-scored precision at 3</th><td>(\.\d{3}|1\.000)<", page)
+    assert "propensity-scored" not in run("evaluate", path, *SMALL).stdout
+
+
 @pytest.mark.parametrize("bad", ["-1", "1.5", "half"])
 def test_an_impossible_probability_is_refused(tmp_path, bad):
     result = run("evaluate", stream(tmp_path), "--label-probability", bad, code=2)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     "--save FILE  Save the model.",
     "--every N = 1000  Documents between two points of a curve.",
     "--window N = 10  The length of the sliding window, in units of --every.",
+    "--ranked  Show precision at 1, 3 and 5 too, plain and propensity-scored.",
 )
 def evaluate_command(
     stream: Stream, options: ModelOptions, json_path: str | None, report: str | None,
@@ -46,6 +47,7 @@ def evaluate_command(
     $ clasher evaluate reuters.parquet --paper 1 --json figures.json
     $ clasher evaluate a.csv b.csv --labels topics --report report.html
     $ clasher evaluate news.jsonl --label-probability 0.125
+    $ clasher evaluate products.jsonl --ranked
     """
     outputs = {"--save": save, "--json": json_path, "--report": report}
     terminal.check_outputs(outputs, stream.paths, models=["--save"])

@@ -22,6 +22,7 @@ from clasher.durable import replace_text
 from clasher.errors import MissingExtraError
 from clasher.evaluate import Evaluation, Point
 from clasher.learning.explain import Explanation
+from clasher.metrics import RANKS, RankedFigures
 from clasher.model import Clasher
 
 try:
@@ -170,11 +171,19 @@ def _facts(result: Evaluation) -> list[tuple[str, str]]:
         ("labels", f"{result.labels:,}"),
         *((name.replace("_", " "), decimals(getattr(result, name.lower()))) for name in ratios),
         ("Hamming loss", f"{result.hamming_loss:.5f}"),
+        *_ranked_facts(result.ranked),
         ("seconds", f"{result.seconds:.2f}"),
         ("documents per second", f"{result.documents_per_second:,.0f}"),
         ("model", f"{result.state_bytes:,} bytes"),
         ("process", f"{result.memory_bytes:,} bytes"),
     ]
+
+
+def _ranked_facts(figures: RankedFigures | None) -> Iterator[tuple[str, str]]:
+    if figures is not None:
+        for name, key in {"precision": "precision", "propensity-scored precision": "psp"}.items():
+            for k in RANKS:
+                yield f"{name} at {k}", decimals(getattr(figures, f"{key}_at_{k}"))
 
 
 def _settings(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
