@@ -6,6 +6,8 @@ import tracemalloc
 import pytest
 
 from clasher import Analyzer, Clasher, Clusters, HashedTfidf, Similar
+from clasher.errors import SettingError
+from clasher.learning import memory
 
 EVERYTHING = {
     "weighting": "icf",
@@ -86,13 +88,39 @@ def test_a_model_with_everything_on_does_not_grow(rule, detector):
 )  # fmt: skip
 def test_unsupervised_models_do_not_grow(make):
     model = make()
-    most = model.nbytes
+    most = memory.nbytes(model.settings, 4) if isinstance(model, Clusters) else model.nbytes
     learn = next(getattr(model, name) for name in ("partial_fit", "add_many", "learn_many")
                  if hasattr(model, name))  # fmt: skip
 
     def step(number):
         learn(stretch(number)[0])
-        assert model.nbytes == most
+        assert model.nbytes <= most
 
     sizes = memory_after(step)
     assert sizes[-1] < sizes[7] + LITTLE
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    "rule", ["margin", *(pytest.param(rule, marks=pytest.mark.trial) for rule in
+                         ("centroid", "mistake", "perceptron"))],
+)  # fmt: skip
+def test_a_budget_holds_whatever_the_stream_brings(rule):
+    """New words and labels for ever: values are dropped and labels evicted, nothing grows."""
+    most = 2**16
+    model = Clasher(512, rule=rule, max_bytes=most, on_full="evict")
+    assert model.max_nbytes <= most
+
+    def step(number):
+        model.step_many(*stretch(number)[:2])
+        assert model.nbytes <= most
+
+    sizes = memory_after(step, 80)
+    assert sizes[-1] < sizes[60] + LITTLE
+    assert model.dropped_values > 0
+    assert len(model.labels) == model.most_labels < 80 * 8
+
+
+def test_a_budget_too_small_for_the_dimensions_is_refused():
+    with pytest.raises(SettingError, match="raise max_bytes, or lower dimensions"):
+        Clasher(2**16, max_bytes=2**20)

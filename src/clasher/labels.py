@@ -254,13 +254,21 @@ class Rankings(Sequence[list[str]]):
 class LabelIndex:
     """The numbers of labels, which grow as labels appear."""
 
-    def __init__(self, max_labels: int, names: Iterable[str] = ()) -> None:
-        self.max_labels = max_labels
+    def __init__(self, most: int, names: Iterable[str] = (), setting: str = "max_labels") -> None:
+        self.most = most
+        self._setting = setting
         self.names: list[str] = list(names)
         self.numbers: dict[str, int] = {name: i for i, name in enumerate(self.names)}
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def limit(self) -> str:
+        """What limits the number of labels, and how to raise it."""
+        is_given = self._setting == "max_labels"
+        limit = f"{self._setting} {'is' if is_given else 'has room for'} {self.most}"
+        return f"{limit}{'' if is_given else ' labels'}; raise {self._setting}"
 
     def number(self, name: str) -> int:
         """Return the number of a label; for an unknown one suggest the nearest name."""
@@ -281,18 +289,17 @@ class LabelIndex:
 
     def check(self, sets: LabelSets, evicting: bool = False) -> LabelSets:
         """Refuse new names that do not fit; if ``evicting``, only too many in one document."""
-        most, new = self.max_labels, [] if evicting else self.unknown(sets)
+        most, new = self.most, [] if evicting else self.unknown(sets)
         if len(self) + len(new) > most:
             raise LabelCapacityError(
-                f"label {new[most - len(self)]!r} would be number {most + 1}, and max_labels is "
-                f"{most}; raise max_labels, or set on_full='evict' to evict the label unseen for "
-                f"longest"
+                f"label {new[most - len(self)]!r} would be number {most + 1}, and {self.limit}, or "
+                f"set on_full='evict' to evict the label unseen for longest"
             )
         for document in np.flatnonzero(np.diff(sets.indptr) > most):
             own = len(np.unique(sets.ids[sets.indptr[document] : sets.indptr[document + 1]]))
             if own > most:
-                what = f"document {document} has {own} labels, and max_labels is {most}"
-                raise LabelCapacityError(f"{what}; raise max_labels")
+                what = f"document {document} has {own} labels, and {self.limit}"
+                raise LabelCapacityError(what)
         return sets
 
     def extend(self, names: Iterable[str]) -> None:

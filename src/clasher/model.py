@@ -37,7 +37,7 @@ from clasher.learning.explain import Explanation, WordWeight
 from clasher.learning.hashed_model import HashedModel
 from clasher.learning.late_labels import Id, Keys
 from clasher.learning.merge import Sketch
-from clasher.settings import PAPER, ModelSettings, Settings, signature_of
+from clasher.settings import DIMENSIONS, PAPER, ModelSettings, Settings, signature_of
 from clasher.text.analyzer import Tokenizer
 from clasher.text.hashing import Hashed, hash_features
 from clasher.text.label_names import settled_names
@@ -93,7 +93,7 @@ class Clasher(HashedModel):
     """
 
     @signature_of(ModelSettings)
-    def __init__(self, dimensions: int = 65536, **settings: Any) -> None:
+    def __init__(self, dimensions: int = DIMENSIONS, **settings: Any) -> None:
         given = Settings(dimensions, **settings)
         self._set_up(given, memory.allocate(given))
 
@@ -126,7 +126,9 @@ class Clasher(HashedModel):
         """Initialise each component of the system: line 1 of Algorithm 1."""
         super()._set_up(settings, state)
         self.pinned: set[str] = set()
-        self._index = LabelIndex(settings.max_labels, labels)
+        most = memory.most_labels(settings)
+        limit = "max_labels" if most == settings.max_labels else "max_bytes"
+        self._index = LabelIndex(most, labels, limit)
         watching = settings.detector != "none"
         self._watch = drift.Watch(settings.detector, alarms) if watching else None
 
@@ -180,6 +182,21 @@ class Clasher(HashedModel):
         return late_labels.mark(self._state, late_labels.DROPPED)
 
     @property
+    def most_labels(self) -> int:
+        """The number of labels that ``max_labels`` and ``max_bytes`` allow."""
+        return self._index.most
+
+    @property
+    def label_limit(self) -> str:
+        """What limits the number of labels, and how to raise it, in words."""
+        return self._index.limit
+
+    @property
+    def dropped_values(self) -> int:
+        """The number of values, of a word for a label, dropped to stay within ``max_bytes``."""
+        return int(self._state.dropped[0])
+
+    @property
     def state(self) -> State:
         """The arrays of the model, not copied; their layout may change between versions."""
         return self._state
@@ -187,7 +204,8 @@ class Clasher(HashedModel):
     @property
     def max_nbytes(self) -> int:
         """The bytes of all arrays with ``max_labels`` labels: the model never exceeds them."""
-        return memory.nbytes(self.settings, self.settings.max_labels)
+        most = memory.nbytes(self.settings, memory.most_labels(self.settings))
+        return min(most, self.settings.max_bytes)
 
     def __repr__(self) -> str:
         return (
@@ -514,7 +532,7 @@ class Clasher(HashedModel):
         return source, self._with_room(sets), late_labels.keys_of(ids, sets, self.settings.pending)
 
     def _with_room(self, sets: LabelSets) -> LabelSets:
-        """Return the label sets; refuse them if they do not fit into ``max_labels``."""
+        """Return the label sets; refuse them if there is no room for so many."""
         return self._index.check(sets, evicting=self.settings.on_full == "evict")
 
     def _steps(
@@ -549,7 +567,7 @@ class Clasher(HashedModel):
         """
         new = self._index.unknown(sets)
         labels = len(self._index) + len(new)
-        if labels > self.settings.max_labels:
+        if labels > self._index.most:
             return self._advance_full(hashed, sets, predicting, k)
         self._state = memory.grow(self._state, self.settings, labels)  # may fail: before the names
         self._index.extend(new)
@@ -607,12 +625,12 @@ class Clasher(HashedModel):
         new = self._index.unknown(sets)
         needed = {sets.names[i] for i in sets.ids} | self.pinned
         spared = {self._index.numbers[name] for name in needed if name in self._index.numbers}
-        if len(spared) + len(new) > self.settings.max_labels:
+        if len(spared) + len(new) > self._index.most:
             raise LabelCapacityError(
-                f"label {new[-1]!r} finds no room: {len(self.pinned)} of "
-                f"{self.settings.max_labels} labels are pinned; unpin some, or raise max_labels"
+                f"label {new[-1]!r} finds no room: {len(self.pinned)} of {self._index.most} labels "
+                f"are pinned; unpin some, or {self._index.limit.partition('; ')[2]}"
             )
-        for name in new[self.settings.max_labels - len(self._index) :]:
+        for name in new[self._index.most - len(self._index) :]:
             number = memory.longest_unseen(self._state, spared)
             memory.clear_label(self._state, number, self.settings)
             if self._watch is not None:

@@ -22,6 +22,8 @@ from clasher.text.analyzer import Analyzer, Tokenizer, analyzer_for
 
 P = ParamSpec("P")
 
+DIMENSIONS = 2**18  # empty buckets take 28 bytes each
+
 GIVEN = "given"  # the weighting of documents that come with their weights
 WITH_IDF = tuple(name for name, of in WEIGHTINGS.items() if of.idf)
 # Weightings that use labels (section 3.6), and their numbers.
@@ -40,12 +42,20 @@ class Declared(NamedTuple):
     choices: tuple[str, ...] = ()
     read: Callable[[str], Any] = str  # converts text
     flags: str = ""  # the options of a yes or no
+    option: str = ""  # the option of the command line, if it has another name
+    show: Callable[[Any], str] = str  # describes a default
 
 
 def integer(least: int, most: int, text: str, details: str = "") -> Declared:
     """Declare a setting that is an integer."""
     must_be = f"an integer from {least} to {most}"
     return Declared(must_be, lambda v: is_integer(v, least, most), text, details, read=int)
+
+
+def memory(least: int, most: int, text: str, details: str = "") -> Declared:
+    """Declare a setting that is a number of bytes, which options take as ``500MB`` too."""
+    declared = integer(least, most, text, details)
+    return declared._replace(option="--memory SIZE", show=lambda value: f"{value >> 20:,} MiB")
 
 
 def number(
@@ -89,7 +99,7 @@ class VectorSettings:
 
     dimensions: Annotated[int, integer(
         2, 2**30, "Number of buckets that words are hashed to."
-    )] = 65536
+    )] = DIMENSIONS
     _: KW_ONLY
     weighting: Annotated[str, choice(
         [*WEIGHTINGS, GIVEN],
@@ -146,9 +156,10 @@ class LearningSettings(VectorSettings):
         unset="learnt from the stream by margin and perceptron, else at least one",
     )] = None
     max_labels: Annotated[int, integer(
-        1, 2**24, "Maximum number of labels in the stream."
-    )] = 4096
-    max_bytes: Annotated[int, integer(
+        1, 2**24, "Maximum number of labels in the stream.",
+        "``max_bytes`` may leave room for fewer.",
+    )] = 2**24
+    max_bytes: Annotated[int, memory(
         2**16, 2**46, "Maximum size of the model in bytes.",
         "What matters least is dropped when it is reached.",
     )] = 2**31
@@ -281,7 +292,9 @@ def default_of(name: str, settings: Settings | type[Settings] = Settings) -> str
     value = getattr(settings, name)
     if value is None:
         return declarations()[name].unset
-    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return declarations()[name].show(value)
 
 
 def signature_of(

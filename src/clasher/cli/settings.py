@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 import clasher
+from clasher.cli.format import size
 from clasher.cli.options import option_group, pop_values, section
 from clasher.cli.terminal import warn
 from clasher.errors import SettingError
@@ -34,6 +35,9 @@ def setting_option(name: str, usual: Settings | type[Settings] = Settings) -> Ca
     text = f"{declared.help.rstrip('.')} (default: {default_of(name, usual)})."
     if declared.flags:
         return _model(f"{declared.flags}  {text}", default=None)
+    if declared.option:
+        read = {"callback": lambda _ctx, _parameter, value: value and size(value)}
+        return _model(f"{name} {declared.option}  {text}", **read)
     choices = "|".join(each for each in declared.choices if each != GIVEN)
     how = {} if choices else {"type": declared.read}
     return _model(f"--{name.replace('_', '-')} {choices or 'N'}  {text}", **how)
@@ -174,7 +178,8 @@ class ModelOptions:
         named = dict.fromkeys(fixed, f"--paper {self.paper}")
         for name, value in self.given.items():
             yes, _, no = declarations()[name].flags.partition("/")
-            flag = f"--{name.replace('_', '-')} {value}"
+            option = declarations()[name].option.partition(" ")[0] or f"--{name.replace('_', '-')}"
+            flag = f"{option} {value}"
             named[name] = (yes if value else no) if yes else flag
         for name, flag in named.items():
             value = getattr(model.settings, name)

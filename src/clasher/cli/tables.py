@@ -281,7 +281,7 @@ def plan_view(
     here = next(size for size in sizes if size.dimensions == proposed)
     labels, likely = planner.settings.max_labels, _percent(planner.confidence)
     to_copy = f"as options: --dimensions {proposed} --max-labels {labels}"
-    takes = f"the {planner.settings.rule} rule takes {bytes_(here.nbytes)}"
+    takes = f"the {planner.settings.rule} rule takes at most {bytes_(here.nbytes)}"
     parts: list[RenderableType] = [
         Text.assemble(
             (f"{proposed:,} dimensions", "bold"), f" for {counted(labels, 'label')}: {takes}"
@@ -339,7 +339,7 @@ def _with_reasons(holding: Table, lines: Sequence[Guarantee | Need]) -> Iterable
 
 def _sizes(sizes: list[Size], proposed: int, memory: int | None, confidence: float) -> Table:
     errors = _errors(sizes, confidence)
-    columns = ("dimensions", "memory", *(name for name, _ in errors))
+    columns = ("dimensions", "memory\nat most", *(name for name, _ in errors))
     made = table(*columns, right=columns, padding=NARROW)
     for at, planned in enumerate(sizes):
         fits = memory is None or planned.nbytes <= memory

@@ -10,18 +10,21 @@ value is the same as none.
 import numpy as np
 
 from clasher.kernels import inlined, kernel
-from clasher.kernels.state import DENSE, FREE, ROOM, SIZE, START, TOP, UNIT, USED
+from clasher.kernels.state import DENSE, FREE, ROOM, SIZE, START, TIGHT, TOP, UNIT, USED
 
 FEW, SOME = 32, 1024  # labels
 BLOCK = 64  # labels of a list that are compared at once
 
 
 @kernel
-def is_dense(room, labels):
+def is_dense(pool, room, labels):
     """Tell whether a row with room for so many cells should be dense.
 
-    A dense row is faster to read. With few labels it may be larger than the list.
+    A dense row is faster to read. With few labels it may be larger than the list, unless memory is
+    short.
     """
+    if pool.free[TIGHT] != 0:
+        return room * 2 > labels
     return labels <= FEW or room * (8 if labels <= SOME else 2) > labels
 
 
@@ -88,7 +91,7 @@ def move(heads, row, pool, room, labels):
         for at in range(start, start + size):
             met += has_value(pool, at)
         room = room_for(met + 1)
-    becomes_dense = is_dense(room, labels)
+    becomes_dense = is_dense(pool, room, labels)
     if becomes_dense:
         room = room_for(labels)
     first = take(pool, room)
@@ -193,7 +196,7 @@ def append(heads, row, pool, label, labels):
 
 
 @kernel
-def most_room(heads, row, more, labels):
+def most_room(heads, row, pool, more, labels):
     """Return the most cells that a row takes from the pool when ``more`` labels meet it.
 
     Its block grows step by step, and all blocks on the way together are less than four of the last.
@@ -201,7 +204,7 @@ def most_room(heads, row, more, labels):
     room = room_for(heads[row, SIZE] + more)
     if room == heads[row, ROOM] and not heads[row, DENSE]:
         return 0
-    return 4 * max(room, room_for(labels) if is_dense(room, labels) else 0)
+    return 4 * max(room, room_for(labels) if is_dense(pool, room, labels) else 0)
 
 
 # ── a document ───────────────────────────────────────────────────────────────────────────────────

@@ -115,12 +115,12 @@ def fits(state, setting, buckets, many, ids, labels):
         return True
     needed = np.int64(0)
     for at in range(buckets.shape[0]):
-        needed += most_room(state.rows, buckets[at], many, labels)
+        needed += most_room(state.rows, buckets[at], pool, many, labels)
         if EXTRAS != 0 and setting.measure != NO_MEASURE:
-            needed += most_room(state.classes, buckets[at], true, labels)
+            needed += most_room(state.classes, buckets[at], pool, true, labels)
     if setting.rule != PERCEPTRON:
         for at in range(true):
-            needed += most_room(state.together, ids[at], true, labels)
+            needed += most_room(state.together, ids[at], pool, true, labels)
     return needed <= free
 
 

@@ -61,7 +61,7 @@ def add_cells(
         size, start = theirs[their_row, SIZE], first_cell(theirs, their_row)
         if row < 0 or size == 0:
             continue
-        if most_room(heads, row, size, labels) > pool.free[LIMIT] - pool.free[TOP]:
+        if most_room(heads, row, pool, size, labels) > pool.free[LIMIT] - pool.free[TOP]:
             return their_row
         for there in range(start, start + size):
             label = their_pool.labels[there]
@@ -96,7 +96,7 @@ def join_cells(heads, pool, a, b, his, mine, share, labels, first):
     for row in range(first, heads.shape[0]):
         source = find(heads, row, pool, a)
         if source >= 0 and has_value(pool, source):
-            if most_room(heads, row, 1, labels) > pool.free[LIMIT] - pool.free[TOP]:
+            if most_room(heads, row, pool, 1, labels) > pool.free[LIMIT] - pool.free[TOP]:
                 return row
             target = reach(heads, row, pool, b, labels)
             source = find(heads, row, pool, a)

@@ -106,7 +106,7 @@ def drop_cells(state, rule, which, heads, lowest, labels):
             else:
                 dropped += has_value(pool, at)
                 set_cell(pool, at, pool.labels[at])
-        if heads[row, DENSE] and is_dense(room_for(kept), labels):
+        if heads[row, DENSE] and is_dense(pool, room_for(kept), labels):
             continue
         filled = start
         for at in range(start, start + size):
@@ -128,7 +128,7 @@ def begin_row(heads, row, pool, met, labels):
     if met == 0:
         return
     room = room_for(met)
-    dense = is_dense(room, labels)
+    dense = is_dense(pool, room, labels)
     if dense:
         room = room_for(labels)
     first = take(pool, room)
@@ -159,7 +159,7 @@ def needed_cells(heads, pool, first, stop):
         met = count_inside(heads, row, pool, first, stop)
         if met > 0:
             room = room_for(met)
-            cells += room_for(labels) if is_dense(room, labels) else room
+            cells += room_for(labels) if is_dense(pool, room, labels) else room
     return cells
 
 

@@ -21,7 +21,7 @@ BLOCKS = 32  # blocks of documents whose errors are remembered
 RECENT = (2048, 64, 8)  # documents kept for comparison, buckets and labels of each
 START, SIZE, ROOM, DENSE = 0, 1, 2, 3  # places in a row of heads; START is in units of cells
 UNIT = 2
-TOP, USED, LIMIT, FREE = 0, 1, 2, 3  # places in Pool.free: see there
+TOP, USED, LIMIT, TIGHT, FREE = 0, 1, 2, 3, 4  # places in Pool.free: see there
 SIZES = 64
 FULL = 0.9  # the part of the limit at which cells are dropped
 
@@ -31,7 +31,8 @@ class Pool(NamedTuple):
 
     labels: np.ndarray  # int32[cells]
     values: np.ndarray  # float32[cells · layers]: a sum or a count, then a linear weight if any
-    free: np.ndarray  # int64[SIZES]: end of the blocks, cells in them, limit; free blocks by size
+    free: np.ndarray  # int64[SIZES]: end of the blocks, cells in them, limit, whether the limit was
+    # reached; then the free blocks by size
     layers: int  # values of a cell
 
 

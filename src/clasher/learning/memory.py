@@ -4,13 +4,14 @@ Code that adds or drops room for labels goes through this module. ``kernels/stat
 arrays themselves, ``kernels/cells.py`` those with a value for a pair of bucket and label.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from clasher.errors import LabelCapacityError
+from clasher.errors import LabelCapacityError, SettingError
 from clasher.kernels import room
 from clasher.kernels.cells import reach, room_for
 from clasher.kernels.margin import BIAS_START, ODDS_START, SHARED_START, add_up_spent
@@ -29,6 +30,7 @@ from clasher.kernels.state import (
     SIZE,
     SIZES,
     START,
+    TIGHT,
     TOGETHER,
     TOP,
     UNIT,
@@ -143,7 +145,21 @@ def nbytes(settings: Settings, labels: int) -> int:
     rows = settings.dimensions * (2 if by_class else 1)
     rows += capacity if settings.rule != "perceptron" else 0
     cells = rows * int(room_for(capacity))
-    return min(fixed_bytes(settings, capacity) + cells * cell_bytes(settings), settings.max_bytes)
+    return fixed_bytes(settings, capacity) + cells * cell_bytes(settings)
+
+
+def most_labels(settings: Settings) -> int:
+    """Return how many labels a model may have: half of ``max_bytes`` is for what they learn."""
+    one, two = (fixed_bytes(settings, count * VECTOR) for count in (1, 2))
+    each = (two - one) / VECTOR
+    spare = settings.max_bytes // 2 - (one - each * VECTOR)
+    if spare < each * FIRST_CAPACITY:
+        needed = 2 * (one + each * FIRST_CAPACITY)
+        raise SettingError(
+            f"max_bytes={settings.max_bytes:,} is too little for {settings.dimensions:,} "
+            f"dimensions: they need {math.ceil(needed):,}; raise max_bytes, or lower dimensions"
+        )
+    return min(settings.max_labels, int(spare // each))
 
 
 def used_bytes(state: State) -> int:
@@ -297,6 +313,7 @@ def close_up(state: State) -> None:
 def drop(state: State, settings: Settings, cells: int) -> None:
     """Drop the cells that matter least, until about ``cells`` are in use."""
     labels, rule = int(state.totals[LABELS]), settings.for_kernels().rule
+    state.pool.free[TIGHT] = 1
     bins = np.zeros(room.BINS, np.int64)
     for which, name in enumerate(HEADS):
         room.count_weights(state, rule, which, getattr(state, name), bins)
@@ -419,6 +436,7 @@ def cut_labels(state: State, first: int, stop: int, *, regions: bool) -> State:
     needed = room.needed_cells(state.rows, pool, first, stop)
     needed += room.needed_cells(together, pool, *inside)
     new = new_pool(int(needed), pool.layers)
+    new.free[TIGHT] = pool.free[TIGHT]
     for array in (new.labels, new.values):  # it may be sent to others as it is
         array[:] = 0
     heads = [np.zeros((len(one), 4), np.int32) for one in (state.rows, together)]

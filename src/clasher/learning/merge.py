@@ -135,14 +135,14 @@ def _is_faded(state: State) -> bool:
 def _make_room(
     settings: Settings, index: LabelIndex, mine: State, names: list[str], theirs: State
 ) -> list[int]:
-    """Retire the longest unseen labels of both, down to ``max_labels``; return theirs that stay."""
+    """Retire the longest unseen labels of both until there is room; return theirs that stay."""
     before = int(mine.totals[DOCUMENTS])
     seen = {name: int(mine.seen[number]) for number, name in enumerate(index.names)}
     for number, name in enumerate(names):
         theirs_seen = int(theirs.seen[number])
         seen[name] = before + theirs_seen if theirs_seen else seen.get(name, 0)
     oldest = sorted(seen, key=seen.__getitem__)
-    dropped = dict.fromkeys(oldest[: max(0, len(seen) - settings.max_labels)])
+    dropped = dict.fromkeys(oldest[: max(0, len(seen) - memory.most_labels(settings))])
     for name in dropped:
         if name in index.numbers:
             retire_label(mine, index, index.numbers[name], settings)

@@ -112,7 +112,7 @@ def _read(file: Any, tokenizer: Tokenizer | None) -> tuple[Settings, list[str], 
         alarms = [Alarm.of(alarm) for alarm in about.get("alarms", [])]
     except (SettingError, TypeError, ValueError, KeyError) as error:
         raise ModelFileError(f"its {part} are not valid: {error}") from error
-    if len(set(labels)) < len(labels) or len(labels) > settings.max_labels:
+    if len(set(labels)) < len(labels) or len(labels) > memory.most_labels(settings):
         raise ModelFileError("its list of labels contradicts its settings")
     is_dense = about["format"] == DENSE_FORMAT
     names, cells = _check_arrays(file, settings, len(labels), is_dense)

@@ -132,14 +132,14 @@ class Judged:
         """Predict, learn and judge documents, all or none; unlabelled ones with an id wait."""
         if not self._may_evict(sets):
             return self._step(hashed, sets, ids)
-        pinned, most = self.model.pinned, self.model.settings.max_labels
+        pinned, most = self.model.pinned, self.model.most_labels
         for at in range(len(sets)):
             inside = slice(int(sets.indptr[at]), int(sets.indptr[at + 1]))
             own = {sets.names[i] for i in sets.ids[inside].tolist()}
             if len(pinned | own) > most:
                 raise LabelCapacityError(
                     f"document {at} has {len(own)} labels, but {len(pinned)} of {most} places are "
-                    f"pinned; unpin some, or raise max_labels"
+                    f"pinned; unpin some, or {self.model.label_limit.partition('; ')[2]}"
                 )
         steps = []
         for at in range(len(sets)):
@@ -158,7 +158,7 @@ class Judged:
         if self.model.settings.on_full != "evict":
             return False
         new = {sets.names[i] for i in set(sets.ids.tolist())} - self.labels.numbers.keys()
-        return len(self.labels.numbers) + len(new) > self.model.settings.max_labels
+        return len(self.labels.numbers) + len(new) > self.model.most_labels
 
     def adopt(self) -> None:
         """Number the labels that are new to the model."""

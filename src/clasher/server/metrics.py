@@ -129,6 +129,7 @@ COUNTERS = {
 GAUGES = {
     "labels": "Labels of the model.",
     "model_bytes": "Bytes of both copies of the model.",
+    "model_dropped_values": "Values of words dropped to stay within max_bytes.",
     "memory_bytes": "Bytes of the process.",
     "disk_bytes": "Bytes of the data folder.",
     "awaiting": "Documents kept for feedback.",

@@ -75,15 +75,15 @@ def check_name(what: str, name: object) -> None:
 
 
 def check_room(state: ServiceState, labels: Iterable[Labels]) -> None:
-    """Refuse labels past ``max_labels`` before anything is written."""
-    settings = state.model.settings
+    """Refuse more labels than there is room for before anything is written."""
+    settings, most = state.model.settings, state.model.most_labels
     if settings.on_full != "error":
         return
     known = state.labels.numbers
     new = {state.labels.now(name) for some in labels for name in some or ()} - known.keys()
-    if len(known) + len(new) > settings.max_labels:
+    if len(known) + len(new) > most:
         raise RefusedError(
-            f"{len(new)} new labels would make {len(known) + len(new)}, but max_labels is "
-            f"{settings.max_labels}; retire or merge some, or rebuild the model with a larger "
-            f"max_labels: clasher replay"
+            f"{len(new)} new labels would make {len(known) + len(new)}, but "
+            f"{state.model.label_limit} by rebuilding the model (clasher replay), or retire or "
+            f"merge some"
         )

@@ -272,6 +272,7 @@ class Engine:
                 threshold=state.model.threshold,
                 model_bytes=2 * state.model.nbytes,
                 model_bytes_most=2 * most,
+                model_dropped_values=state.model.dropped_values,
                 memory_bytes=process_memory(),
                 disk_bytes=durable.size(self.folder.path),
                 disk_bytes_most=4 * most + 2 * log_most,

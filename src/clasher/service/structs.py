@@ -198,6 +198,7 @@ class Metrics(Struct, frozen=True, kw_only=True):
     threshold: float
     model_bytes: int
     model_bytes_most: int
+    model_dropped_values: int
     memory_bytes: int
     disk_bytes: int
     disk_bytes_most: int

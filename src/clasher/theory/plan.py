@@ -152,12 +152,12 @@ class Planner:
             )
 
     def nbytes(self, dimensions: int) -> int:
-        """Return the bytes of a model with this many dimensions and all its labels."""
+        """Return the bytes of a model of this size if every word has met every label."""
         settings = replace(self.settings, dimensions=dimensions)
         return memory.nbytes(settings, settings.max_labels)
 
     def fitting(self, limit: int) -> int:
-        """Return the largest power of two whose model takes at most ``limit`` bytes."""
+        """Return the largest power of two whose model never takes more than ``limit`` bytes."""
         for power in range(MOST_DIMENSIONS.bit_length() - 1, 0, -1):
             if self.nbytes(1 << power) <= limit:
                 return 1 << power

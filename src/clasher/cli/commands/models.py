@@ -283,7 +283,10 @@ def inspect_command(
             *([alarms_view(model.alarms)] if model.alarms else []),
         ]
     pairs = {label: [list(pair) for pair in found] for label, found in words.items()}
-    figures = ("documents", "labelled", "pending", "dropped", "threshold", "nbytes", "max_nbytes")
+    figures = (
+        "documents", "labelled", "pending", "dropped", "threshold", "nbytes", "max_nbytes",
+        "dropped_values",
+    )  # fmt: skip
     write_or_show(
         json_path,
         lambda: {
@@ -305,13 +308,14 @@ def _facts(model: Clasher, path: str) -> list[Any]:
     learnt = "learnt" if settings["threshold"] is None and settings["rule"] == "margin" else "fixed"
     room, dropped = settings["pending"], model.dropped
     waiting = f"{counted(model.pending, 'document')}, at most {room:,}; {dropped:,} were dropped"
+    lost = f"; {model.dropped_values:,} values were dropped" if model.dropped_values else ""
     rows = [
         ("model", path),
         ("documents", f"{model.documents:,}, {model.labelled:,} of them with labels"),
-        ("labels", f"{len(model.labels):,}, at most {settings['max_labels']:,}"),
+        ("labels", f"{len(model.labels):,}, at most {model.most_labels:,}"),
         *([("pending", waiting)] if room else []),
         ("threshold", f"{decimals(model.threshold)}, {learnt}"),
-        ("memory", f"{bytes_(model.nbytes)}, at most {bytes_(model.max_nbytes)}"),
+        ("memory", f"{bytes_(model.nbytes)}, at most {bytes_(model.max_nbytes)}{lost}"),
         ("file", bytes_(os.path.getsize(path))),
     ]
     values = {k: f"{v:,}" if type(v) is int else setting(v) for k, v in settings.items()}

@@ -4,7 +4,6 @@ from dataclasses import asdict, replace
 from itertools import chain
 
 from clasher.cli import terminal
-from clasher.cli.format import size
 from clasher.cli.options import command, json_option, section
 from clasher.cli.settings import ModelOptions, settings_options
 from clasher.cli.streams import Stream, stream_options
@@ -17,10 +16,6 @@ _plan = section("Plan")
 
 @command("plan", "Propose dimensions that fit into memory.")
 @_plan("label_count --labels N  How many labels the stream will have.", required=True)
-@_plan(
-    "--memory SIZE  The memory for the model: 500MB, 2GB, 1.5GiB.",
-    callback=lambda _ctx, _parameter, value: None if value is None else size(value),
-)
 @_plan("--error X  Find the size for this acceptable error, instead of --memory.")
 @_plan(
     "--confidence P = 0.9  The probability that a guarantee holds, between 0.7 and 1.", type=float
@@ -32,15 +27,15 @@ def plan_command(
     stream: Stream,
     options: ModelOptions,
     label_count: int,
-    memory: int | None,
     error: float | None,
     confidence: float,
     json_path: str | None,
 ) -> None:
     """Propose the dimensions of a model.
 
-    They are the largest power of two that fits into --memory with all labels,
-    the size for an --error, or the given --dimensions. Shows the sizes around
+    They are the largest power of two that fits into --memory even if every
+    word meets every label, the size for an --error, or the given --dimensions.
+    A model takes as much as it has learnt, so most take far less. Shows the sizes around
     it, what the theorems guarantee for this model and, given a STREAM, the
     distortion of its first documents. A theorem that does not apply to the
     model says why. Most models need a STREAM for --error: no theorem covers
@@ -56,6 +51,7 @@ def plan_command(
     from clasher.theory.distortion import Sample
     from clasher.theory.plan import Planner
 
+    memory = options.given.get("max_bytes")
     choices = [memory, error, options.given.get("dimensions")]
     if sum(value is not None for value in choices) != 1:
         raise SettingError("give one of --memory SIZE, --error X and --dimensions N")

@@ -66,7 +66,9 @@ class Meters {
   update(metrics) {
     const { settings = {} } = metrics;
     const days = metrics.awaiting_seconds ? ` for ${write.duration(metrics.awaiting_seconds)} at most` : "";
-    this.set("Model", metrics.model_bytes, metrics.model_bytes_most, write.bytes, "two copies: one predicts while the other learns");
+    const dropped = metrics.model_dropped_values;
+    const lost = dropped ? `; ${write.count(dropped)} values of words were dropped for want of room` : "";
+    this.set("Model", metrics.model_bytes, metrics.model_bytes_most, write.bytes, `two copies: one predicts while the other learns${lost}`);
     this.set("Labels", metrics.labels, settings.max_labels ?? 0, write.count, "");
     this.set("Recent documents", metrics.awaiting, metrics.awaiting_most, write.count, `kept for feedback${days}; ${write.count(metrics.leased)} being taught now`);
     this.set("Disk", metrics.disk_bytes, metrics.disk_bytes_most, write.bytes, `${write.plural(metrics.log_entries, "entry", "entries")} in the log; latest snapshot: version ${write.count(metrics.snapshot_version)}`);
