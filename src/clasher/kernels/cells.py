@@ -285,9 +285,9 @@ def add_row(values, first, size, x, out):
         out[i] += x * row[i]
 
 
-@kernel
+@kernel(fastmath={"contract"})
 def add_narrow(heads, cell_labels, values, layers, buckets, x, slots, ids, both):
-    """Add up lists of cells by candidate; returns how many candidates there are."""
+    """Add up lists of cells by candidate, as ``add_wide`` does; returns how many candidates."""
     n = 0
     for at in range(buckets.shape[0]):
         bucket, own = buckets[at], x[at]

@@ -123,14 +123,8 @@ def drop_cells(state, rule, which, heads, lowest, labels):
 
 
 @kernel
-def begin_row(heads, row, pool, met, labels):
-    """Give an empty row a block for ``met`` labels: ``put_cell`` fills it."""
-    if met == 0:
-        return
-    room = room_for(met)
-    dense = is_dense(pool, room, labels)
-    if dense:
-        room = room_for(labels)
+def begin_row(heads, row, pool, room, dense):
+    """Give an empty row a block of ``room`` cells: ``put_cell`` fills it."""
     first = take(pool, room)
     heads[row, START], heads[row, ROOM], heads[row, DENSE] = first // UNIT, room, dense
     heads[row, SIZE] = room if dense else 0
@@ -152,14 +146,22 @@ def put_cell(heads, row, pool, label):
 
 
 @kernel
-def needed_cells(heads, pool, first, stop):
-    """Return the cells that rows cut to the labels ``first`` to ``stop`` take."""
-    cells, labels = np.int64(0), stop - first
+def stays_dense(heads, row, labels):
+    """Tell whether a row is read as a dense one when it is cut to some of all ``labels`` labels.
+
+    The cut row is then read in the same way as the whole one, so that sums agree to the last bit.
+    """
+    return heads[row, DENSE] != 0 and heads[row, SIZE] >= labels
+
+
+@kernel
+def needed_cells(heads, pool, first, stop, labels):
+    """Return the cells that rows cut to the labels ``first`` to ``stop`` of all take."""
+    cells = np.int64(0)
     for row in range(heads.shape[0]):
         met = count_inside(heads, row, pool, first, stop)
         if met > 0:
-            room = room_for(met)
-            cells += room_for(labels) if is_dense(pool, room, labels) else room
+            cells += room_for(stop - first if stays_dense(heads, row, labels) else met)
     return cells
 
 
@@ -173,11 +175,14 @@ def count_inside(heads, row, pool, first, stop):
 
 
 @kernel
-def cut_cells(heads, pool, first, stop, new_heads, new_pool):
-    """Copy the cells of the labels ``first`` to ``stop``, and number them from 0."""
+def cut_cells(heads, pool, first, stop, labels, new_heads, new_pool):
+    """Copy the cells of the labels ``first`` to ``stop`` of all, and number them from 0."""
     for row in range(heads.shape[0]):
         met = count_inside(heads, row, pool, first, stop)
-        begin_row(new_heads, row, new_pool, met, stop - first)
+        if met == 0:
+            continue
+        dense = stays_dense(heads, row, labels)
+        begin_row(new_heads, row, new_pool, room_for(stop - first if dense else met), dense)
         start = first_cell(heads, row)
         for at in range(start, start + heads[row, SIZE]):
             if first <= pool.labels[at] < stop and has_value(pool, at):
@@ -196,7 +201,10 @@ def take_values(heads, first, values, weights, pool, labels):
         met = 0
         for j in range(labels):
             met += values[at, j] != 0.0 or (weights.shape[0] > 0 and weights[at, j] != 0.0)
-        begin_row(heads, first + at, pool, met, labels)
+        if met == 0:
+            continue
+        dense = is_dense(pool, room_for(met), labels)
+        begin_row(heads, first + at, pool, room_for(labels if dense else met), dense)
         for j in range(labels):
             if values[at, j] != 0.0 or (weights.shape[0] > 0 and weights[at, j] != 0.0):
                 target = put_cell(heads, first + at, pool, j)

@@ -433,15 +433,15 @@ def cut_labels(state: State, first: int, stop: int, *, regions: bool) -> State:
             arrays[name][_at(name, slice(0, stop - first))] = array[_at(name, slice(first, stop))]
     together = state.together[:total] if regions else state.together[first:stop]
     inside = (first, stop) if regions else (0, total)
-    needed = room.needed_cells(state.rows, pool, first, stop)
-    needed += room.needed_cells(together, pool, *inside)
+    needed = room.needed_cells(state.rows, pool, first, stop, total)
+    needed += room.needed_cells(together, pool, *inside, total)
     new = new_pool(int(needed), pool.layers)
     new.free[TIGHT] = pool.free[TIGHT]
     for array in (new.labels, new.values):  # it may be sent to others as it is
         array[:] = 0
     heads = [np.zeros((len(one), 4), np.int32) for one in (state.rows, together)]
-    room.cut_cells(state.rows, pool, first, stop, heads[0], new)
-    room.cut_cells(together, pool, *inside, heads[1], new)
+    room.cut_cells(state.rows, pool, first, stop, total, heads[0], new)
+    room.cut_cells(together, pool, *inside, total, heads[1], new)
     arrays |= {
         "pool": new, "rows": heads[0], "together": heads[1], "classes": np.zeros((0, 4), np.int32),
         "blocks": np.zeros((0, 0, 0), np.float32), "all_blocks": np.zeros((0, 0, 0), np.float32),

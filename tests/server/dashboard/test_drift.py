@@ -15,7 +15,10 @@ from tests.server.dashboard.visits import formatted
 
 pytestmark = pytest.mark.compiled
 
-NEW_WORDS = {"oil": "shale fracking well sand rig texas", "ships": SUBJECTS["oil"]}
+NEW_WORDS = {
+    "oil": "shale fracking well sand rig texas",
+    "ships": f"{SUBJECTS['oil']} shale fracking well",
+}
 LATE = """({ listen }) => {  // the documents arrive after new metrics
   const asked = window.fetch;
   const figures = () => new Promise((resolve) => {
