@@ -164,6 +164,11 @@ class LabelSets(Sequence[set[str]]):
         """The document number of each entry of ``ids``."""
         return np.repeat(np.arange(len(self)), np.diff(self.indptr))
 
+    @property
+    def used(self) -> npt.NDArray[np.int64]:
+        """The numbers of the labels that documents name, ascending."""
+        return np.flatnonzero(np.bincount(self.ids, minlength=len(self.names)))
+
     def to_arrow(self) -> pa.ListArray:
         """Return the positive labels as an Arrow list column, null for unlabelled documents."""
         ends = np.concatenate(([0], np.cumsum(self.yes)))[self.indptr].astype(np.int32)
@@ -282,7 +287,7 @@ class LabelIndex:
 
     def unknown(self, sets: LabelSets) -> list[str]:
         """Return the names that have no number yet, by first document, then by text."""
-        if all(sets.names[i] in self.numbers for i in np.unique(sets.ids).tolist()):
+        if all(sets.names[i] in self.numbers for i in sets.used.tolist()):
             return []
         names = (name for _, name, _ in _by_first(sets.names, sets.ids, sets.indptr))
         return list(dict.fromkeys(name for name in names if name not in self.numbers))
@@ -333,8 +338,8 @@ class LabelIndex:
     def translate(self, sets: LabelSets) -> LabelSets:
         """Number ``sets``, whose names all have numbers: ascending in a document, each once."""
         numbers = np.zeros(len(sets.names), np.int64)
-        for used in np.unique(sets.ids):
-            numbers[used] = self.numbers[sets.names[used]]
+        used = sets.used
+        numbers[used] = [self.numbers[sets.names[i]] for i in used.tolist()]
         size = len(self) + 1
         keys, first = np.unique(sets.documents * size + numbers[sets.ids], return_index=True)
         indptr = np.searchsorted(keys, np.arange(len(sets) + 1) * size).astype(np.int64)

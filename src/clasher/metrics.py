@@ -453,9 +453,9 @@ def _require_pairs(truth: LabelSets, predicted: LabelSets) -> None:
 
 def _renumber(sets: LabelSets, numbers: dict[str, int]) -> IntArray:
     """Renumber the ids of ``sets`` by name; add names in use to ``numbers``."""
-    used, places = np.unique(sets.ids, return_inverse=True)
-    mine = [numbers.setdefault(sets.names[i], len(numbers)) for i in used.tolist()]
-    return np.array(mine, np.int64)[places]
+    used, renumbered = sets.used, np.zeros(len(sets.names), np.int64)
+    renumbered[used] = [numbers.setdefault(sets.names[i], len(numbers)) for i in used.tolist()]
+    return renumbered[sets.ids]
 
 
 def _quotient(above: float, below: float) -> float:

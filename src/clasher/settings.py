@@ -162,7 +162,7 @@ class LearningSettings(VectorSettings):
     max_bytes: Annotated[int, memory(
         2**16, 2**46, "Maximum size of the model in bytes.",
         "What matters least is dropped when it is reached.",
-    )] = 2**31
+    )] = 160 * 2**20  # a process that learns 10,000 labels takes less than 500 MB
     on_full: Annotated[str, choice(
         ["error", "evict"],
         "When a label exceeds the maximum: raise an error, or evict the label unseen for longest.",

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
@@ -174,7 +173,7 @@ class Learnt(Judged):
     def judge(self, truth: LabelSets, predicted: LabelSets) -> None:
         self.adopt()
         # The model may have evicted some of their labels again.
-        self.labels.adopt(truth.names[used] for used in np.unique(truth.ids).tolist())
+        self.labels.adopt(truth.names[used] for used in truth.used.tolist())
         self.quality.judge(truth, predicted, self.labels.numbers)
         self.drop_evicted()
 
