@@ -50,7 +50,9 @@ def signed(header: dict[str, Any], body: bytes, content: dict[str, Any]) -> dict
     """Return the header with other content, and the right checksum."""
     content = {key: value for key, value in content.items() if key != "checksum"}
     digest = hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=32)
-    for name in sorted(header.keys() - {"__metadata__"}):
+    for name in header:
+        if name == "__metadata__":
+            continue
         start, stop = header[name]["data_offsets"]
         digest.update(body[start:stop])
     content["checksum"] = digest.hexdigest()
@@ -165,6 +167,7 @@ def main(path: str, count: str, seed: str) -> None:
     original = Path(path).read_bytes()
     scratch = Path(path + ".mutated")
     use(Clasher.load(path))
+    use(Clasher(half_life=1000.0))  # compile the loops that a forged setting may ask for
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     limit = pages * resource.getpagesize() + SPARE
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

@@ -338,7 +338,7 @@ def forged(original, change):
         (lambda header, meta: meta["settings"].update(magic=1), "Clasher has no parameter 'magic'"),
         (lambda header, meta: meta["settings"].update(analyzer={"max": 1}), "are not valid"),
         (lambda header, meta: meta["settings"].update(analyzer=None), "are not valid"),
-        (lambda header, meta: meta["settings"].update(dimensions=2**30),
+        (lambda header, meta: meta["settings"].update(dimensions=2**30, max_bytes=2**40),
          r"array 'frequencies' should be float64\[1, 1073741824\], and is F64\[1, 16\]"),
         (lambda header, meta: meta["settings"].update(rule="perceptron"),
          r"array 'squares' should be float32\[0\], and is F32\[16\]"),

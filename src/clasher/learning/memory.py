@@ -5,8 +5,9 @@ arrays themselves, ``kernels/cells.py`` those with a value for a pair of bucket 
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +46,7 @@ from clasher.text.hashing import Hashed
 FIRST_CAPACITY = 32
 VECTOR = 16  # room for labels comes in multiples of this
 LATE_BUCKETS = 256  # room for buckets per document that waits for its labels
+PIECE = 2**20  # cells of a file that are packed or read at a time
 LOW = 0.7  # the part of the limit that is in use after cells were dropped
 
 HEADS = ("rows", "together", "classes")
@@ -485,59 +487,112 @@ def unflat(arrays: dict[str, npt.NDArray[Any]], settings: Settings) -> State | N
     return State(pool, **arrays)
 
 
+CELLS: dict[str, type] = {
+    "cell_labels": np.int32, "cell_sums": np.float32, "cell_weights": np.float32,
+}  # fmt: skip
 PACKED: Shapes = {
     **{f"{name}_at": ((0,), np.int32) for name in HEADS},
     **{f"{name}_sizes": ((0,), np.int32) for name in HEADS},
-    "cell_labels": ((0,), np.int32), "cell_sums": ((0,), np.float32),
-    "cell_weights": ((0,), np.float32),
-}  # fmt: skip
+    **{name: ((0,), kind) for name, kind in CELLS.items()},
+}
 """The arrays of cells in a file, of any length: the rows that have some, how many, and the cells of
 one row after the other. The size of a dense row is negative. Only ``rows`` have weights."""
 
 
-def packed_cells(state: State, labels: int) -> dict[str, npt.NDArray[Any]]:
-    """Return the cells as they are in a file; without empty arrays."""
-    found: dict[str, npt.NDArray[Any]] = {}
-    parts, most = [], int(room_for(labels))
+class Packed(NamedTuple):
+    """An array of a file: its shape and type, and its parts one after the other."""
+
+    shape: tuple[int, ...]
+    kind: npt.DTypeLike
+    pieces: Callable[[], Iterable[npt.NDArray[Any]]]
+
+
+def packed_cells(state: State, labels: int) -> dict[str, Packed]:
+    """Return the cells as they are in a file, without empty arrays.
+
+    They are put together piece by piece, so that a file takes no second copy of the state.
+    """
+    found: dict[str, Packed] = {}
+    rows: list[tuple[Any, Any, Any]] = []
     for name in HEADS if labels else ():
         heads = getattr(state, name)
         at = np.flatnonzero(heads[:, SIZE]).astype(np.int32)
         sizes = np.zeros(len(at), np.int32)
-        room.packed_sizes(heads, at, state.pool, most, sizes)
+        room.packed_sizes(heads, at, state.pool, int(room_for(labels)), sizes)
         at, sizes = at[sizes != 0], sizes[sizes != 0]
-        found |= {f"{name}_at": at, f"{name}_sizes": sizes}
-        parts.append((heads, at, int(np.abs(sizes).sum(dtype=np.int64))))
-    cells = sum(count for _, _, count in parts)
-    weights = parts[0][2] if parts and state.pool.layers > 1 else 0
-    packed = np.empty(cells, np.int32), np.empty(cells, np.float32), np.empty(weights, np.float32)
-    start = 0
-    for heads, at, count in parts:
-        room.pack_rows(heads, at, state.pool, most, start, *packed)
-        start += count
-    found |= dict(zip(("cell_labels", "cell_sums", "cell_weights"), packed, strict=True))
-    return {name: array for name, array in found.items() if array.size}
+        rows.append((heads, at, sizes))
+        found |= {f"{name}_at": _whole(at), f"{name}_sizes": _whole(sizes)}
+    for which, (name, kind) in enumerate(CELLS.items()):
+        own = [] if name == "cell_weights" and state.pool.layers == 1 else rows
+        own = own[:1] if name == "cell_weights" else own
+        cells = sum(int(np.abs(sizes).sum(dtype=np.int64)) for _, _, sizes in own)
+        found[name] = Packed((cells,), kind, partial(_cell_pieces, state, labels, own, which))
+    return {name: packed for name, packed in found.items() if packed.shape[0]}
 
 
-def unpack_cells(state: State, labels: int, packed: dict[str, npt.NDArray[Any]]) -> bool:
-    """Take cells from a file into an empty state; False if they contradict each other."""
-    packed = {name: packed.get(name, np.zeros(0, kind)) for name, (_, kind) in PACKED.items()}
-    cells = [packed[name] for name in ("cell_labels", "cell_sums", "cell_weights")]
-    most = int(room_for(labels))
-    start = 0
+def _whole(array: npt.NDArray[Any]) -> Packed:
+    return Packed(array.shape, array.dtype, lambda: [array])
+
+
+def _cell_pieces(
+    state: State, labels: int, rows: list[tuple[Any, Any, Any]], which: int
+) -> Iterator[npt.NDArray[Any]]:
+    """Yield the labels, sums or weights of the cells of some rows."""
+    most, layers = int(room_for(labels)), state.pool.layers
+    for heads, at, sizes in rows:
+        for first, stop, cells in _stretches(sizes):
+            packed: list[npt.NDArray[Any]] = [np.empty(cells, kind) for kind in CELLS.values()]
+            packed[2] = packed[2][: cells if layers > 1 else 0]
+            room.pack_rows(heads, at[first:stop], state.pool, most, 0, *packed)
+            yield packed[which]
+
+
+def _stretches(sizes: npt.NDArray[np.int32]) -> Iterator[tuple[int, int, int]]:
+    """Cut rows into stretches of about ``PIECE`` cells; yield first row, end and cells."""
+    ends = np.cumsum(np.abs(sizes), dtype=np.int64)
+    first = done = 0
+    while first < len(sizes):
+        stop = max(int(np.searchsorted(ends, done + PIECE, side="right")), first + 1)
+        yield first, stop, int(ends[stop - 1]) - done
+        first, done = stop, int(ends[stop - 1])
+
+
+def unpack_cells(
+    state: State, labels: int, found: Collection[str],
+    read: Callable[[str, int, int], npt.NDArray[Any]], count: Callable[[str], int],
+) -> bool:  # fmt: skip
+    """Take cells from a file into an empty state; False if they contradict each other.
+
+    ``read`` returns a part of an array, and ``count`` its length.
+    """
+    counts = {name: count(name) if name in found else 0 for name in PACKED}
+    most, start = int(room_for(labels)), 0
+    nothing = np.zeros(0, np.float32)
     for name in HEADS:
-        heads, at, sizes = getattr(state, name), packed[f"{name}_at"], packed[f"{name}_sizes"]
+        heads = getattr(state, name)
+        at, sizes = (
+            read(part, 0, counts[part]) if counts[part] else np.zeros(0, np.int32)
+            for part in (f"{name}_at", f"{name}_sizes")
+        )
         many = np.abs(sizes.astype(np.int64))
         stop = start + int(many.sum())
-        if len(at) != len(sizes) or stop > len(cells[0]) or np.any((many < 1) | (many > most)):
+        if len(at) != len(sizes) or stop > counts["cell_labels"]:
+            return False
+        if np.any((many < 1) | (many > most)) or stop > counts["cell_sums"]:
             return False
         if np.any(np.diff(at) <= 0) or np.any((at < 0) | (at >= len(heads))):
             return False
-        if not room.unpack_rows(heads, at, sizes, state.pool, start, *cells):
+        if name == "rows" and counts["cell_weights"] not in (0, stop):
             return False
-        start = stop
-        if name == "rows" and len(cells[2]) not in (0, stop):
-            return False
-    if start != len(cells[0]) or len(cells[1]) != start:
+        has_weights = name == "rows" and counts["cell_weights"] > 0
+        for first, end, cells in _stretches(sizes):
+            inside = start, start + cells
+            weights = read("cell_weights", *inside) if has_weights else nothing
+            own = read("cell_labels", *inside), read("cell_sums", *inside), weights
+            if not room.unpack_rows(heads, at[first:end], sizes[first:end], state.pool, 0, *own):
+                return False
+            start += cells
+    if not start == counts["cell_labels"] == counts["cell_sums"]:
         return False
     return is_sound(state, labels)
 
@@ -558,7 +613,8 @@ def contents(state: State) -> dict[str, npt.NDArray[Any]]:
     """Return what a state holds by name, however its blocks lie in the pool."""
     apart = ("pool", *HEADS)
     arrays = {name: array for name, array in state._asdict().items() if name not in apart}
-    return arrays | packed_cells(state, max(int(state.totals[LABELS]), 1))
+    packed = packed_cells(state, max(int(state.totals[LABELS]), 1))
+    return arrays | {name: np.concatenate([*one.pieces()]) for name, one in packed.items()}
 
 
 def take_dense(

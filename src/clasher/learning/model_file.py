@@ -2,9 +2,10 @@
 
 The only metadata entry, ``clasher``, is a JSON object with ``format`` (the version of this layout),
 ``version`` (of the library that wrote it), ``settings``, ``labels``, ``alarms`` (if a change
-detector raised any) and ``checksum`` (BLAKE2b over all else). Arrays are cut to the labels in use,
-so that a file depends only on what was learnt. Empty arrays may be missing, so that files stay
-readable when a new setting brings new arrays. Nothing in a file is ever executed.
+detector raised any) and ``checksum`` (BLAKE2b over all else, the arrays in the order of the file).
+Arrays are cut to the labels in use, so that a file depends only on what was learnt. Empty arrays
+may be missing, so that files stay readable when a new setting brings new arrays. Nothing in a file
+is ever executed.
 
 Copies and pickles of models are the bytes of their files: the checksum shows whether what arrives
 is what was sent.
@@ -12,18 +13,19 @@ is what was sent.
 
 import hashlib
 import json
+import math
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import safetensors
-from safetensors.numpy import save_file
 
 from clasher.durable import replaced
 from clasher.errors import ModelFileError, SettingError
@@ -46,6 +48,7 @@ _DTYPES = {
     "U8": np.uint8, "I32": np.int32, "I64": np.int64, "U64": np.uint64, "F32": np.float32,
     "F64": np.float64,
 }  # fmt: skip
+_NAMES = {np.dtype(kind): name for name, kind in _DTYPES.items()}
 _HEADER = {"format": int, "version": str, "settings": dict, "labels": list, "checksum": str}
 
 
@@ -59,19 +62,56 @@ def save(
         if name in ("pool", DERIVED, *memory.HEADS):
             continue
         if (array := memory.in_use(state, name, len(labels))).size:
-            tensors[name] = np.ascontiguousarray(array)
+            tensors[name] = memory.Packed(array.shape, array.dtype, partial(list, [array]))
     tensors |= memory.packed_cells(state, len(labels))
     about: dict[str, Any] = {"format": FORMAT, "version": __version__}
     about |= {"settings": settings.to_dict(), "labels": labels}
     if alarms:
         about["alarms"] = [alarm.to_dict() for alarm in alarms]
-    about["checksum"] = _checksum(about, (tensors[name] for name in sorted(tensors)))
-    header = {KEY: json.dumps(about, sort_keys=True)}
     try:
-        with replaced(path, flushed=durable) as scratch:
-            save_file(tensors, scratch, header)
-    except (OSError, ValueError, safetensors.SafetensorError) as error:
+        with replaced(path, flushed=durable) as scratch, open(scratch, "rb+") as file:
+            _write(file, about, tensors)
+    except (OSError, ValueError) as error:
         raise ModelFileError(f"{path!s}: the model could not be written: {error}") from error
+
+
+def _write(file: BinaryIO, about: dict[str, Any], tensors: dict[str, memory.Packed]) -> None:
+    """Write a safetensors file: the length of the header, the header, the arrays.
+
+    No array is copied as a whole, and other threads run meanwhile. The checksum is known at the
+    end, and then takes the place that was kept for it.
+    """
+    header: dict[str, Any] = {KEY: ""}
+    order, offset = _order({name: one.kind for name, one in tensors.items()}), 0
+    for name in order:
+        shape, kind, _ = tensors[name]
+        end = offset + math.prod(shape) * np.dtype(kind).itemsize
+        header[name] = {"dtype": _NAMES[np.dtype(kind)], "shape": shape}
+        header[name]["data_offsets"] = [offset, end]
+        offset = end
+    digest = _digest(about)
+    file.write(_header_bytes(header, about | {"checksum": digest.hexdigest()}))
+    for name in order:
+        for piece in tensors[name].pieces():
+            content = np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data
+            digest.update(content)
+            file.write(content)
+    file.seek(0)
+    file.write(_header_bytes(header, about | {"checksum": digest.hexdigest()}))
+
+
+def _header_bytes(header: dict[str, Any], about: dict[str, Any]) -> bytes:
+    """Return length and header, padded to whole words."""
+    arrays = {name: value for name, value in header.items() if name != KEY}
+    metadata = {"__metadata__": {KEY: json.dumps(about, sort_keys=True)}}
+    content = json.dumps(metadata | arrays, separators=(",", ":")).encode()
+    content += b" " * (-len(content) % 8)
+    return len(content).to_bytes(8, "little") + content
+
+
+def _order(kinds: Mapping[str, npt.DTypeLike]) -> list[str]:
+    """Sort arrays so that each lies at a multiple of the size of its values."""
+    return sorted(kinds, key=lambda name: (-np.dtype(kinds[name]).itemsize, name))
 
 
 def load(
@@ -108,17 +148,25 @@ def _read(file: Any, tokenizer: Tokenizer | None) -> tuple[Settings, list[str], 
     try:
         part = "settings"
         settings = Settings.of(about["settings"], tokenizer)
+        is_dense = about["format"] == DENSE_FORMAT
+        if is_dense:  # without a bound on its bytes
+            most = max(settings.max_bytes, memory.nbytes(settings, len(labels)) * 5 // 4)
+            settings = replace(settings, max_bytes=most)
+        most_labels = memory.most_labels(settings)
         part = "alarms"
         alarms = [Alarm.of(alarm) for alarm in about.get("alarms", [])]
     except (SettingError, TypeError, ValueError, KeyError) as error:
         raise ModelFileError(f"its {part} are not valid: {error}") from error
-    if len(set(labels)) < len(labels) or len(labels) > memory.most_labels(settings):
+    if len(set(labels)) < len(labels) or len(labels) > most_labels:
         raise ModelFileError("its list of labels contradicts its settings")
-    is_dense = about["format"] == DENSE_FORMAT
     names, cells = _check_arrays(file, settings, len(labels), is_dense)
     expected = about.pop("checksum")
-    pieces = (piece for name in sorted([*names, *cells]) for piece in _pieces(file, name))
-    if _checksum(about, pieces) != expected:
+    kinds = {name: _DTYPES[file.get_slice(name).get_dtype()] for name in (*names, *cells)}
+    digest = _digest(about)
+    for name in sorted(kinds) if is_dense else _order(kinds):
+        for piece in _pieces(file, name):
+            digest.update(np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data)
+    if digest.hexdigest() != expected:
         raise ModelFileError("the file was altered: its checksum does not match")
     state = memory.allocate(settings, len(labels))
     for name in names:
@@ -132,7 +180,11 @@ def _read(file: Any, tokenizer: Tokenizer | None) -> tuple[Settings, list[str], 
             for piece in _pieces(file, name):
                 memory.take_dense(state, settings, name, start, piece, len(labels))
                 start += len(piece)
-    elif not memory.unpack_cells(state, len(labels), {n: file.get_tensor(n) for n in cells}):
+    elif not memory.unpack_cells(
+        state, len(labels), cells,
+        read=lambda name, start, stop: file.get_slice(name)[start:stop],
+        count=lambda name: file.get_slice(name).get_shape()[0],
+    ):  # fmt: skip
         raise ModelFileError("its cells contradict each other")
     # refuse values that kernels would use as indices beyond their arrays
     if state.totals[LABELS] != len(labels):
@@ -214,11 +266,9 @@ def _pieces(file: Any, name: str) -> Iterator[npt.NDArray[Any]]:
         yield part[start : min(start + step, shape[0])]
 
 
-def _checksum(about: dict[str, Any], pieces: Iterable[npt.NDArray[Any]]) -> str:
-    digest = hashlib.blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=32)
-    for piece in pieces:
-        digest.update(np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data)
-    return digest.hexdigest()
+def _digest(about: dict[str, Any]) -> hashlib.blake2b:
+    """Begin the checksum, with the header."""
+    return hashlib.blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=32)
 
 
 T = TypeVar("T")
