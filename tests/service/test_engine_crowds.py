@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from clasher.errors import BusyError, FolderError, SettingError, StoppedError
+from clasher.model import Clasher
 from clasher.service.engine import Engine
 from clasher.service.log import DatabaseError, Log
 from clasher.service.state import ServiceState
@@ -79,6 +80,40 @@ def test_learning_waits_for_readers_of_the_old_copy(engine):
         assert file_bytes(state.model) == before
         assert not waiting.done()
     waiting.result()
+
+
+def test_learning_and_predicting_go_on_during_a_snapshot(opened, monkeypatch):
+    engine = opened(SMALL)
+    taught(engine)
+    before = file_bytes(engine._copies.front.model)
+    gate = Gate(monkeypatch, Clasher, "save")
+    download = engine.model_file()
+    assert gate.reached.wait(60)
+    for version in (2, 3, 4):
+        assert engine.learn([METAL]).result(60).version == version
+        assert engine.predict([METAL])[0].version == version
+    assert not download.done()
+    gate.opened.set()
+    with download.result(60) as file:
+        assert file.read() == before
+    engine.learn([GRAIN]).result(60)
+    engine.close()
+    front, back = engine._copies.front, engine._copies.back
+    assert front.seq == back.seq == 5
+    assert file_bytes(front.model) == file_bytes(back.model) != before
+    assert opened().metrics().version == 5
+
+
+def test_learning_waits_for_a_snapshot_when_the_next_is_due(opened, monkeypatch):
+    engine = opened(SMALL, snapshot_documents=2)
+    gate = Gate(monkeypatch, Clasher, "save")
+    engine.learn([GRAIN, METAL]).result(60)
+    assert gate.reached.wait(60)
+    engine.learn([GRAIN, METAL]).result(60)
+    waiting = engine.learn([GRAIN])
+    assert not waiting.done()
+    gate.opened.set()
+    assert waiting.result(60).version == 3
 
 
 def test_closing_finishes_accepted_requests(opened):

@@ -260,7 +260,7 @@ class Engine:
         with self._copies.reading() as state:
             most = state.model.max_nbytes
             # two snapshots, one being written and a damaged one; the log and its journal
-            log_most = options.log_bytes + 2 * options.snapshot_bytes + options.awaiting.bytes
+            log_most = options.log_bytes + 3 * options.snapshot_bytes + options.awaiting.bytes
             return structs.Metrics(
                 documents_learned=state.learned,
                 documents_predicted=self._predicted,

@@ -7,6 +7,10 @@ The learner learns committed requests in batches. Readers use the front copy and
 the back copy, so predictions never wait for learning. Each reader registers on its copy; after the
 learner has swapped the copies, it waits for the readers of the old front before it changes that
 (left-right, after Ramalhete and Correia, 2015).
+
+A snapshot is written by a third thread from the back copy, which stays as it is meanwhile. The
+learner goes on with the front copy alone, in small batches for which readers wait, and the third
+thread then repeats these changes on the back copy.
 """
 
 import threading
@@ -16,7 +20,7 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import msgspec
 
@@ -25,9 +29,9 @@ from clasher.service.documents import DocumentQueue
 from clasher.service.events import LEARNED, Events
 from clasher.service.log import Body, Entry, Feedback, Learn, Log, Relabel, Replace, encode
 from clasher.service.recovery import ServiceFolder
-from clasher.service.state import Prepared, ServiceState, documents_of
+from clasher.service.state import Prepared, Refusals, ServiceState, documents_of
 from clasher.service.structs import Changes, EngineOptions, Receipt
-from clasher.service.views import compare
+from clasher.service.views import changes_of, decisions
 
 RETRY_AFTER = 1.0  # seconds
 TOGETHER = 1024  # requests in one commit
@@ -39,6 +43,7 @@ DOCUMENTS = 2000  # predicted documents to write in one commit
 FEW = 10  # predicted documents to write with any commit: more wait, and may be gone by then
 KEYS_CHECKED = 60.0  # seconds between two searches for expired keys
 BATCH = 2048  # documents to learn at a time
+SMALL_BATCH = 128  # while readers wait
 
 
 @dataclass(eq=False)
@@ -61,37 +66,76 @@ class Request:
     written: int = 0  # bytes of the entry
 
 
+Change: TypeAlias = Callable[[ServiceState], Refusals]
+
+
 class Copies:
-    """Two copies of a state: one to read while the other changes."""
+    """Two copies of a state: one to read while the other changes, or is written to disk."""
 
     def __init__(self, state: ServiceState) -> None:
         self.front = state
         self.back = state.copy()
+        self.is_kept = False  # the back copy: only the thread that saves it may change it
         self._readers = {id(self.front): 0, id(self.back): 0}
-        self._left = threading.Condition()
+        self._is_closed = False  # to readers
+        self._turn = threading.Condition()
+        self._behind: deque[Change] = deque()  # that the back copy lacks
 
     @contextmanager
     def reading(self) -> Iterator[ServiceState]:
         """Yield the front copy, which does not change during the block."""
-        with self._left:
+        with self._turn:
+            self._turn.wait_for(lambda: not self._is_closed)
             state = self.front
             self._readers[id(state)] += 1
         try:
             yield state
         finally:
-            with self._left:
+            with self._turn:
                 self._readers[id(state)] -= 1
                 if not self._readers[id(state)]:
-                    self._left.notify_all()
+                    self._turn.notify_all()
 
-    def swap(self) -> None:
-        """Show new readers the back copy; ``wait`` before you change the other one."""
-        with self._left:
-            self.front, self.back = self.back, self.front
+    def change(self, change: Change) -> Refusals:
+        """Make a change that new readers see; ``repeat`` it afterwards."""
+        if not self.is_kept:
+            refusals = change(self.back)
+            with self._turn:
+                self.front, self.back = self.back, self.front
+            return refusals
+        with self._turn:
+            self._is_closed = True
+            self._turn.wait_for(lambda: not self._readers[id(self.front)])
+        try:
+            return change(self.front)
+        finally:
+            with self._turn:
+                self._is_closed = False
+                self._turn.notify_all()
 
-    def wait(self) -> None:
-        with self._left:
-            self._left.wait_for(lambda: not self._readers[id(self.back)])
+    def repeat(self, change: Change) -> None:
+        """Repeat a change on the back copy, or leave that to its keeper."""
+        with self._turn:
+            if self.is_kept:
+                self._behind.append(change)
+                return
+            self._turn.wait_for(lambda: not self._readers[id(self.back)])
+        change(self.back)
+
+    def keep(self) -> ServiceState:
+        """Return the back copy, which no one else changes until ``give_back``."""
+        self.is_kept = True
+        return self.back
+
+    def give_back(self) -> None:
+        """Repeat on the back copy what the learner has done meanwhile, and end ``keep``."""
+        while True:
+            with self._turn:
+                if not self._behind:
+                    self.is_kept = False
+                    return
+                change = self._behind.popleft()
+            change(self.back)
 
 
 class Pipeline:
@@ -127,6 +171,8 @@ class Pipeline:
         self._committed: deque[Request] = deque()
         self._model_requests: deque[Future[BinaryIO]] = deque()
         self._has_written_all = False
+        self._is_saving = False
+        self._saver: threading.Thread | None = None
         self._learnt_documents = self._learnt_bytes = 0  # since the last snapshot
         self.snapshot_version = max(folder.snapshots.versions(), default=0)
         self._threads = [
@@ -328,50 +374,57 @@ class Pipeline:
     def _learn_all(self) -> None:
         while self._learn_turn():
             pass
+        self._end_saving()
         self._snapshot()
+        self._end_saving()
 
     def _learn_turn(self) -> bool:
         with self._written:
             self._written.wait_for(
-                lambda: self._committed or self._model_requests or self._has_written_all
+                lambda: (
+                    self._committed
+                    or (self._model_requests and not self._is_saving)
+                    or self._has_written_all
+                )
             )
             batch: list[Request] = []
-            documents = 0
-            while self._committed and documents < BATCH:
+            documents, most = 0, SMALL_BATCH if self._copies.is_kept else BATCH
+            while self._committed and documents < most:
                 batch.append(self._committed.popleft())
                 documents += 0 if (entry := batch[-1].entry) is None else documents_of(entry)
-            requested = 0 if self._committed else len(self._model_requests)
+            is_wanted = bool(self._model_requests) and not self._committed
             goes_on = not self._has_written_all or bool(self._committed)
         if batch:
             self._learn(batch)
-        if requested:
-            self._snapshot()
-            path = self._folder.snapshots.model_file(self._copies.back.seq)
-            for _ in range(requested):
-                self._model_requests[0].set_result(path.open("rb"))
-                self._model_requests.popleft()
-        elif (
+        is_due = (
             self._learnt_documents >= self._options.snapshot_documents
             or self._learnt_bytes >= self._options.snapshot_bytes
-        ):
+        )
+        if is_due:  # the log and the changes to repeat must not grow without bound
+            self._end_saving()
+        if is_due or (is_wanted and not self._is_saving):
             self._snapshot()
         return goes_on
 
     def _learn(self, batch: list[Request]) -> None:
-        """Change the back copy, swap, acknowledge, change the other copy in the same way."""
+        """Show readers the change, acknowledge it, and make it on the other copy too."""
         entries = [done.entry for done in batch if done.entry is not None]
         prepared: Prepared = {}
-        refusals = self._copies.back.apply(entries, prepared)
-        changes: dict[int, Changes] = {}
+
+        def change(state: ServiceState) -> Refusals:
+            return state.apply(entries, prepared)
+
         answers = {one.seq: one.body for one in entries if isinstance(one.body, Feedback)}
-        if answers:
-            recent = self._queue.newest(self._options.recent_documents)
-            before, after = self._copies.front.model, self._copies.back.model
-            found = compare(before, after, recent, list(answers.values()))
-            changes = dict(zip(answers, found, strict=True))
+        given = list(answers.values())
+        recent = self._queue.newest(self._options.recent_documents) if given else []
+        before = decisions(self._copies.front.model, recent, given)
+        rung = self._copies.front.model.alarms[-1:]
+        refusals = self._copies.change(change)
+        after = decisions(self._copies.front.model, recent, given)
+        found = changes_of(before, after, recent, given)
+        changes: dict[int, Changes] = dict(zip(answers, found, strict=True))
         if refusals:
             self.call(lambda log: log.mark_refused(refusals), is_late=True)
-        self._copies.swap()
         for done in batch:
             version = done.receipt.version
             if version in refusals:
@@ -379,12 +432,10 @@ class Pipeline:
             else:
                 own = None if done.entry is None else changes.get(version)
                 done.future.set_result(msgspec.structs.replace(done.receipt, changes=own))
-        self._copies.wait()
-        rung = self._copies.back.model.alarms[-1:]
-        self._copies.back.apply(entries, prepared)
+        self._copies.repeat(change)
         self._publish(entries)
-        if self._copies.back.model.alarms[-1:] != rung:
-            self._events.publish("alarm", words=str(self._copies.back.model.alarms[-1]))
+        if self._copies.front.model.alarms[-1:] != rung:
+            self._events.publish("alarm", words=str(self._copies.front.model.alarms[-1]))
         self._learnt_documents += sum(map(documents_of, entries))
         self._learnt_bytes += sum(done.written for done in batch)
 
@@ -402,12 +453,34 @@ class Pipeline:
                 self._events.publish("model", version=entry.seq)
 
     def _snapshot(self) -> None:
-        """Write the back copy, so that predictions do not wait."""
-        state = self._copies.back
-        if state.seq != self.snapshot_version or not self._folder.snapshots.versions():
-            oldest = self._folder.snapshots.write(state)
-            self.call(lambda log: log.compact(oldest, self._options.log_bytes), is_late=True)
-            self.call(lambda log: self._folder.drop_models(log, oldest), is_late=True)
-            self.snapshot_version = state.seq
-            self._events.publish("snapshot", version=state.seq)
+        """Begin to write the back copy, while the front copy learns and predicts."""
         self._learnt_documents = self._learnt_bytes = 0
+        requested = len(self._model_requests)
+        self._is_saving = True
+        state = self._copies.keep()
+
+        def save() -> None:
+            if state.seq != self.snapshot_version or not self._folder.snapshots.versions():
+                oldest = self._folder.snapshots.write(state)
+                self.call(lambda log: log.compact(oldest, self._options.log_bytes), is_late=True)
+                self.call(lambda log: self._folder.drop_models(log, oldest), is_late=True)
+                self.snapshot_version = state.seq
+                self._events.publish("snapshot", version=state.seq)
+            path = self._folder.snapshots.model_file(state.seq)
+            for _ in range(requested):
+                self._model_requests[0].set_result(path.open("rb"))
+                self._model_requests.popleft()
+            self._copies.give_back()
+            with self._written:
+                self._is_saving = False
+                self._written.notify()
+
+        self._saver = threading.Thread(
+            target=self._run, args=(save,), name="clasher snapshot", daemon=True
+        )
+        self._saver.start()
+
+    def _end_saving(self) -> None:
+        """Wait for the snapshot that is being written."""
+        if self._saver is not None:
+            self._saver.join()

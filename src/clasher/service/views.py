@@ -4,11 +4,12 @@ import heapq
 import secrets
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
+from clasher.labels import LabelSets
 from clasher.learning.explain import Explanation
 from clasher.model import Clasher
 from clasher.runtime.quality import NONE, PANE, estimate_f1, figures
@@ -195,28 +196,42 @@ def _share(own: int, documents: int) -> float | None:
     return own / documents if documents >= PANE else None
 
 
-def compare(
-    before: Clasher,
-    after: Clasher,
-    recent: Sequence[PredictedDocument],
-    answers: Sequence[Feedback],
-) -> list[structs.Changes]:
-    """Return what each answer has changed: predictions of it and of recent documents."""
+class Decisions(NamedTuple):
+    """What a model says of some answered and recent documents."""
+
+    labels: LabelSets
+    probabilities: list[dict[str, float]]  # of the answered documents
+    threshold: float
+
+
+def decisions(
+    model: Clasher, recent: Sequence[PredictedDocument], answers: Sequence[Feedback]
+) -> Decisions:
+    """Predict the documents of answers, and recent ones."""
     texts = [answer.text for answer in answers] + [document.text for document in recent]
-    old, new = before.decide_many(texts), after.decide_many(texts)
+    labels, rows = model.decide_many(texts)
+    names = model.labels if answers else []
+    own = [dict(zip(names, row.tolist(), strict=True)) for row in rows[: len(answers)]]
+    return Decisions(labels, own, model.threshold)
+
+
+def changes_of(
+    before: Decisions, after: Decisions, recent: Sequence[PredictedDocument],
+    answers: Sequence[Feedback],
+) -> list[structs.Changes]:  # fmt: skip
+    """Return what each answer has changed: predictions of it and of recent documents."""
+    old, new = before.labels[len(answers) :], after.labels[len(answers) :]
     otherwise = [
         structs.ChangedPrediction(
-            id=document.id, text=document.text[:SHOWN],
-            before=sorted(old[0][place]), after=sorted(new[0][place]),
+            id=document.id, text=document.text[:SHOWN], before=sorted(was), after=sorted(now)
         )
-        for place, document in enumerate(recent, len(answers))
-        if old[0][place] != new[0][place]
-    ]  # fmt: skip
+        for document, was, now in zip(recent, old, new, strict=True)
+        if was != now
+    ]
     changes = []
-    for answer, was, now in zip(answers, old[1], new[1], strict=False):
+    for place, answer in enumerate(answers):
         named = dict.fromkeys([*answer.predicted, *(answer.before or ()), *(answer.after or ())])
-        first = dict(zip(before.labels, was.tolist(), strict=True))
-        then = dict(zip(after.labels, now.tolist(), strict=True))
+        first, then = before.probabilities[place], after.probabilities[place]
         changes.append(
             structs.Changes(
                 probabilities=[(name, first.get(name, 0.0), then.get(name, 0.0)) for name in named],
