@@ -159,9 +159,9 @@ def needed_cells(heads, pool, first, stop, labels):
     """Return the cells that rows cut to the labels ``first`` to ``stop`` of all take."""
     cells = np.int64(0)
     for row in range(heads.shape[0]):
-        met = count_inside(heads, row, pool, first, stop)
-        if met > 0:
-            cells += room_for(stop - first if stays_dense(heads, row, labels) else met)
+        met, dense = count_inside(heads, row, pool, first, stop), stays_dense(heads, row, labels)
+        if met > 0 or dense:
+            cells += room_for(stop - first if dense else met)
     return cells
 
 
@@ -178,10 +178,9 @@ def count_inside(heads, row, pool, first, stop):
 def cut_cells(heads, pool, first, stop, labels, new_heads, new_pool):
     """Copy the cells of the labels ``first`` to ``stop`` of all, and number them from 0."""
     for row in range(heads.shape[0]):
-        met = count_inside(heads, row, pool, first, stop)
-        if met == 0:
+        met, dense = count_inside(heads, row, pool, first, stop), stays_dense(heads, row, labels)
+        if met == 0 and not dense:
             continue
-        dense = stays_dense(heads, row, labels)
         begin_row(new_heads, row, new_pool, room_for(stop - first if dense else met), dense)
         start = first_cell(heads, row)
         for at in range(start, start + heads[row, SIZE]):

@@ -155,7 +155,7 @@ def test_only_the_first_documents_are_looked_at(tmp_path):
         (["--memory", "2XB"], "is not a size of memory; write a number above 0 and a unit"),
         (["--memory", "0GB"], "is not a size of memory"),
         (["--memory", "-1GB"], "is not a size of memory"),
-        (["--memory", "1kB"], "1,000 bytes are too few for a model of 3 labels"),
+        (["--memory", "1kB"], "--memory must be an integer from 65536"),
         ([], "one of --memory SIZE, --error X and --dimensions N"),
         (["--memory", "1MB", "--dimensions", 8], "one of --memory SIZE"),
         (["--error", 2], "'error' parameter of a plan must be a number between"),

@@ -75,7 +75,7 @@ def test_main_figures_and_the_labels_they_are_over(tmp_path: Path) -> None:
         "a.jsonl", "clasher evaluate x", "clasher 1.2.3", "last 1,000 documents",
     ):  # fmt: skip
         assert shown in page.text
-    assert ["dimensions", "65536"] in page.cells
+    assert ["dimensions", "262144"] in page.cells
     assert ["threshold", "learnt"] in page.cells
     assert ["analyzer", "min_length 1, ngrams (1, 1), marks True, pairs 40"] in page.cells
     assert ["Hamming loss", "0.81250"] in page.cells
