@@ -104,3 +104,21 @@ def test_an_endless_stream_takes_no_more_memory():
         if batch == 15:
             assert len(model.labels) == 40
     assert len(set(sizes[15:])) == 1
+
+
+def test_a_model_file_does_not_depend_on_what_lay_in_its_memory_before(tmp_path, monkeypatch):
+    """Blocks of cells have gaps, which nobody fills."""
+    names = [f"label {number}" for number in range(49)]
+    model = Clasher(64, max_labels=64, max_bytes=2**17)
+    model.learn_many([f"words and {name}" for name in names], [{name} for name in names])
+    model.save(tmp_path / "model")
+    new_pool = memory.new_pool
+
+    def used_before(cells, layers):
+        pool = new_pool(cells, layers)
+        pool.labels[:] = -7
+        return pool
+
+    monkeypatch.setattr(memory, "new_pool", used_before)
+    again = Clasher.load(tmp_path / "model")
+    assert again.predict_many(names) == model.predict_many(names)

@@ -288,6 +288,17 @@ def unpack_rows(heads, at, sizes, pool, first, labels, sums, weights):
     return True
 
 
+@kernel
+def are_below(heads, pool, most):
+    """Tell whether all cells of the rows belong to the first labels; gaps hold anything."""
+    for row in range(heads.shape[0]):
+        start = first_cell(heads, row)
+        for cell in range(start, start + heads[row, SIZE]):
+            if not 0 <= pool.labels[cell] < most:
+                return False
+    return True
+
+
 # ── columns ──────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -644,8 +644,8 @@ def is_sound(state: State, labels: int) -> bool:
             return False
         if np.any((dense != 0) & (size != room_)):
             return False
-    stop = int(pool.free[TOP])
-    return bool(np.all((pool.labels[:stop] >= 0) & (pool.labels[:stop] < room_for(labels))))
+    most = int(room_for(labels))
+    return all(room.are_below(getattr(state, name), pool, most) for name in HEADS)
 
 
 def clear_label(state: State, number: int, settings: Settings) -> None:
