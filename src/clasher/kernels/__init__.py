@@ -18,11 +18,13 @@ _COMPILING = threading.RLock()  # a kernel compiles the kernels that it calls
 
 
 @functools.cache
-def _sources() -> str:
+def _sources() -> str | None:
+    """Return a digest of all kernels; None where they are no files, as in a zip archive."""
     digest = hashlib.blake2b(digest_size=16)
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    paths = sorted(Path(__file__).parent.glob("*.py"))
+    for path in paths:
         digest.update(path.read_bytes())
-    return digest.hexdigest()
+    return digest.hexdigest() if paths else None
 
 
 class Kernel:
@@ -52,10 +54,10 @@ class Kernel:
             if config.DISABLE_JIT:  # let hashes overflow silently, as compiled code does
                 return np.errstate(all="ignore")(function)
             watch()
-            compiled = njit(cache=True, **self._options)(function)
-            cache = compiled._cache
-            if hasattr(cache, "_cache_file"):
-                cache._cache_file._source_stamp = _sources()
+            from clasher.kernels.cache import Kept
+
+            compiled = njit(**self._options)(function)
+            compiled._cache = Kept(function, _sources())
             return compiled
 
     def variant(self, constants: Mapping[str, int]) -> "Kernel":
