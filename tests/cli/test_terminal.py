@@ -132,35 +132,6 @@ def test_on_terminal(monkeypatch):
     assert not terminal.on_terminal()
 
 
-AFTER_WARM_UP = """
-from numba.core import event
-from clasher import Clasher
-from clasher.cli.terminal import warm_up
-from clasher.evaluate import evaluate
-
-warm_up()
-with event.install_recorder("numba:compile") as compiled:
-    for rule in ("margin", "centroid", "mistake", "perceptron"):
-        model = Clasher(dimensions=64, rule=rule)
-        labels = [{f"label {number}"} for number in range(100)]
-        evaluate(model, [(["some words"] * 100, labels)])
-        model.explain("some words")
-        model.probabilities("some words")
-print(sorted({entry.data["dispatcher"].py_func.__name__ for _, entry in compiled.buffer}))
-"""
-
-
-@pytest.mark.trial  # compiles everything; the test above is the quick one
-@pytest.mark.compiled
-def test_nothing_is_left_to_compile_after_the_warm_up(tmp_path):
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", AFTER_WARM_UP],
-        env=environment, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert done.stdout == "[]\n"
-
-
 def test_the_program_can_be_copied_into_a_shell_from_any_folder(tmp_path, monkeypatch):
     own = tmp_path / "my own" / "bin" / "clasher"
     monkeypatch.chdir(tmp_path)

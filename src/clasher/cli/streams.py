@@ -166,7 +166,7 @@ class Stream:
         self,
         model: Any,
         *,
-        warm_up: Callable[[], object] | None = None,
+        warm_up: Callable[[], object],
         labelled: bool = False,
         batch_size: int = BATCH,
         facts: Callable[[], Sequence[str]] = tuple,
@@ -174,15 +174,14 @@ class Stream:
     ) -> Iterator[Pass]:
         """Read and hash batches in a thread, show progress, and hold Ctrl-C between batches.
 
-        ``warm_up`` compiles the kernels of another ``model`` than ``Clasher`` once the stream is
-        open. ``facts`` appear beside the progress bar, which is hidden if ``output`` goes to a
-        terminal.
+        ``warm_up`` compiles the kernels of the model once the stream is open. ``facts`` appear
+        beside the progress bar, which is hidden if ``output`` goes to a terminal.
         """
         from clasher.io.read_ahead import HeldInterrupt, read_ahead
 
         with self.opened(labelled=labelled, batch_size=batch_size) as batches:
             with terminal.compiling():
-                terminal.warm_up(model.settings) if warm_up is None else warm_up()
+                warm_up()
             hidden = output == terminal.STANDARD_STREAM and terminal.on_terminal()
             hashed = ((batch, model.hash_many(batch.texts)) for batch in batches)
             with (

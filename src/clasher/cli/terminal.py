@@ -159,25 +159,23 @@ def compiling() -> Iterator[None]:
         yield
 
 
-def prepare(settings: Settings | None = None) -> None:
-    """Compile the kernels, so that compilation is not timed along with learning."""
+USES = ("learn", "predict", "explain")
+
+
+def prepare(settings: Settings | None = None, *uses: str) -> None:
+    """Compile kernels before the work starts, so that compilation is not timed along with it."""
     with compiling():
-        warm_up(settings)
+        warm_up(settings, *uses)
 
 
-def warm_up(settings: Settings | None = None) -> None:
-    """Run every kernel once on a small model, with the analyzer and kept words of ``settings``."""
-    from clasher.learning.memory import FIRST_CAPACITY
-    from clasher.metrics import Metrics
-    from clasher.model import Clasher
+def warm_up(settings: Settings | None = None, *uses: str) -> None:
+    """Use a small model with these settings, so that its kernels are compiled."""
+    from clasher import warmup
+    from clasher.settings import Settings
 
-    model = Clasher(2)
-    if settings is not None:
-        model = Clasher(2, words=settings.keeps_words, analyzer=settings.analyzer)
-    labels = [{f"label {number}" for number in range(FIRST_CAPACITY + 1)}]
-    Metrics().update_many(labels, model.step_many(["a word"], labels))
-    model.predict_many(["a word"])
-    model.explain("a word")
+    model = warmup.small(Settings() if settings is None else settings)
+    for use in uses or USES:
+        getattr(warmup, use)(model)
 
 
 OTHER_COLUMNS = 71  # of the line, beside the bar itself

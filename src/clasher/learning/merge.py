@@ -249,7 +249,8 @@ def _add_stream(mine: State, theirs: State, difference: bool) -> None:
         if mine.totals[LABELLED] >= EARLY and mine.squares.size:
             calibrate(mine.margins, mine.odds)
         mine.floor[0] = best_floor(mine.bests)
-    merge_votes(mine, theirs)
+    if mine.words.size:
+        merge_votes(mine, theirs)
     if mine.late_marks.size:
         for document in waiting(theirs):
             put(mine, document)
@@ -279,7 +280,8 @@ def join_labels(
     a, b = index.number(source), index.number(target)
     if a == b:
         raise LabelError(f"label {source!r} cannot be merged with itself")
-    settle(state)
+    if _is_faded(state):
+        settle(state)
     fed = state.counts[a] + state.counts[b]
     share = float(state.counts[a] / fed) if fed else 0.5
     both = 0.0  # documents that carried both labels; the perceptron does not know

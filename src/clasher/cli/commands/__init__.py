@@ -21,7 +21,8 @@ COMMANDS = {
     "predict": "models", "explain": "models", "inspect": "models", "labels": "models",
     "merge": "models", "plan": "plan", "clusters": "unsupervised", "similar": "unsupervised",
     "datasets": "datasets", "run": "run", "serve": "serve", "token": "serve", "log": "serve",
-    "replay": "serve", "spark": "spark", "annif": "annif", "demo": "evaluate", "synth": "datasets",
+    "replay": "serve", "spark": "spark", "annif": "annif", "warmup": "warmup", "demo": "evaluate",
+    "synth": "datasets",
 }  # fmt: skip
 """Each command and its module in ``clasher.cli.commands``, where it is ``NAME_command``."""
 NO_READER = 141  # 128 + SIGPIPE

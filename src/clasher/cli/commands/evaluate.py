@@ -59,7 +59,8 @@ def evaluate_command(
 
         sample = Sample(seed=model.settings.seed)
     with stream.opened() as batches:
-        terminal.prepare(model.settings)
+        uses = ("learn",) if report is None else terminal.USES
+        terminal.prepare(model.settings, *uses)
         from clasher.evaluate import evaluate
 
         pairs: Any = ((batch.texts, batch.labels) for batch in batches)

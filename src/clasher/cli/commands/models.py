@@ -49,6 +49,7 @@ def learn_command(
     learnt = saved = 0
     with stream.hashed(
         model,
+        warm_up=lambda: terminal.warm_up(model.settings, "learn"),
         labelled=True,
         batch_size=min(streams.BATCH, save_every or streams.BATCH),
         facts=lambda: [counted(len(model.labels), "label")],
@@ -182,7 +183,12 @@ def predict_command(
     model = load(model_path)
     size = max(1, min(BATCH, CELLS // max(1, len(model.labels)))) if probabilities else BATCH
     with (
-        stream.hashed(model, batch_size=size, output=output) as source,
+        stream.hashed(
+            model,
+            warm_up=lambda: terminal.warm_up(model.settings, "predict"),
+            batch_size=size,
+            output=output,
+        ) as source,
         PredictionWriter(output) as writer,
     ):
         for batch, hashed in source:

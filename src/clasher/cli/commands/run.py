@@ -136,7 +136,7 @@ def run_command(
     settings, model, origin = options.begin(
         folder, saved if saved.exists() else None, initial_model, **defaults
     )
-    terminal.prepare(settings)
+    terminal.prepare(settings if model is None else model.settings, "learn", "predict")
     prints = any(outlet.sink.name == "standard output" for outlet in outlets)
     shown = terminal.shows_progress() and not (prints and terminal.on_terminal())
     with terminal.Bar(None, shown=shown) as bar:
