@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import clasher
+from clasher import Settings
+from clasher.service import default_settings
 from support.environment import optional
 
 PROJECT = Path(__file__).parents[1]
@@ -35,6 +37,12 @@ def test_the_container_installs_extras_that_there_are():
     (installed,) = (rest for word, rest in steps() if word == "RUN" and "pip install" in rest)
     extras = re.search(r"\[(.+)\]", installed)[1].split(",")
     assert {"cli", "server"} <= set(extras) <= METADATA["optional-dependencies"].keys()
+
+
+def test_the_container_is_compiled_ahead_for_its_service():
+    commands = [rest for word, rest in steps() if word == "RUN" and "warmup" in rest]
+    assert commands[0].endswith("clasher warmup --words --detector window")
+    assert default_settings() == Settings(words=True, detector="window")
 
 
 def test_the_container_runs_as_a_user_of_its_own():

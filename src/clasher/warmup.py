@@ -59,12 +59,10 @@ def warm_up(*settings: Settings) -> WarmUp:
     >>> done.compiled, done.folder  # doctest: +SKIP
     (58, '/opt/clasher/lib/python3.13/site-packages/clasher/kernels/__pycache__')
     """
-    from numba import config
+    from clasher.kernels.cache import Tally, is_compiling
 
-    if config.DISABLE_JIT:
+    if not is_compiling():
         raise SettingError("NUMBA_DISABLE_JIT is set, so nothing can be compiled; unset it")
-    from clasher.kernels.cache import Tally
-
     start, compiled, loaded = process_time(), Tally.compiled, Tally.loaded
     for each in settings or (Settings(),):
         exercise(each)

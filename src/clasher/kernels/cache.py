@@ -51,6 +51,11 @@ class Tally:
     folder: str | None = None
 
 
+def is_compiling() -> bool:
+    """Whether kernels are compiled at all, not interpreted."""
+    return not config.DISABLE_JIT
+
+
 class Folders(NamedTuple):
     """The folders that may hold kernels, and the one that gets new ones; it is the last of them."""
 

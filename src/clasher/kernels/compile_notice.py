@@ -10,7 +10,7 @@ from typing import Any
 logger = logging.getLogger(__name__)
 
 PATIENCE = 2.0  # seconds of compiling before the warning
-TEXT = "clasher: compiling its loops for this machine; this takes 10 to 30 seconds, once"
+TEXT = "clasher: compiling its loops for this machine; this takes 10 to 30 s, once"
 
 
 class Notice:

@@ -14,14 +14,13 @@ from clasher.kernels.state import RULES
 def warmup_command(options: ModelOptions, all_rules: bool) -> None:
     """Compile ahead what a model with these settings uses.
 
-    Else the first document of a new installation waits for it. Compiled loops
-    are kept in the installation, or in NUMBA_CACHE_DIR if that is set; they are
-    for the processor of this machine.
+    Otherwise the first document of a new installation waits for it. The result
+    is kept in the installation, or in NUMBA_CACHE_DIR if that is set, for this
+    kind of processor.
 
     $ clasher warmup
     $ clasher warmup --all-rules
     $ clasher warmup --rule centroid --weighting icf
-    $ NUMBA_CACHE_DIR=/opt/compiled clasher warmup --detector window
     """
     if all_rules and ("rule" in options.given or options.paper is not None):
         raise SettingError(
