@@ -57,7 +57,7 @@ def warm_up(*settings: Settings) -> WarmUp:
     >>> from clasher.warmup import warm_up
     >>> done = warm_up(Settings(rule="perceptron"))  # doctest: +SKIP
     >>> done.compiled, done.folder  # doctest: +SKIP
-    (58, '/opt/clasher/lib/python3.13/site-packages/clasher/kernels/__pycache__')
+    (33, '/opt/clasher/lib/python3.13/site-packages/clasher/kernels/__pycache__')
     """
     from clasher.kernels.cache import Tally, is_compiling
 
