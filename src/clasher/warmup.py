@@ -11,6 +11,7 @@ from time import process_time
 from typing import NamedTuple
 
 from clasher.errors import SettingError
+from clasher.kernels.margin import EVERY
 from clasher.learning import memory
 from clasher.learning.merge import Sketch
 from clasher.metrics import Metrics, RankedMetrics
@@ -128,6 +129,8 @@ def explain(model: Clasher) -> None:
 
 def combine(model: Clasher) -> None:
     """Merge the model with others, as threads and Spark do."""
+    while model.labelled < EVERY:  # with fewer, no threshold is chosen
+        learn(model)
     model.merge(model.copy())
     if not model.settings.forgets:
         before = Sketch.of(model.state)
