@@ -30,6 +30,7 @@ class Job:
     fraction: float | None = None
     points: tuple[int, ...] = ()
     seconds: float | None = None
+    ranked: bool = False
     once: bool = False
 
     @property
@@ -44,6 +45,7 @@ class Job:
             command += ["--options", json.dumps(self.options)]
         if self.points:
             command += ["--points", *map(str, self.points)]
+        command += ["--ranked"] if self.ranked else []
         return command
 
     def __str__(self) -> str:

@@ -32,6 +32,7 @@ def main() -> None:
     parser.add_argument("--fraction", type=float, help="share of documents with labels, at random")
     parser.add_argument("--points", type=int, nargs="+", default=[], help="where to record figures")
     parser.add_argument("--seconds", type=float, default=math.inf, help="time limit")
+    parser.add_argument("--ranked", action="store_true", help="also rank the best labels")
     given = parser.parse_args()
     prepared = Prepared(given.folder)
     corpus = prepared.corpus(given.limit)
@@ -46,6 +47,7 @@ def main() -> None:
         options=given.options,
         points=tuple(given.points),
         seconds=given.seconds,
+        ranked=given.ranked,
     )
     about = {"limit": given.limit, "fraction": given.fraction}
     print(json.dumps(about | one_run(SYSTEMS[given.system], task)))

@@ -48,6 +48,8 @@ class Task:
         Numbers of documents at which to record time and scores; empty means every tenth.
     seconds
         The time limit; a slower system is judged on the documents it finished.
+    ranked
+        Whether systems that can rank labels also name the best of each document, on the clock.
     """
 
     corpus: Corpus
@@ -57,6 +59,7 @@ class Task:
     options: dict[str, Any] = field(default_factory=dict)
     points: tuple[int, ...] = ()
     seconds: float = math.inf
+    ranked: bool = False
 
     def __len__(self) -> int:
         return len(self.corpus)
@@ -108,6 +111,11 @@ class Task:
             yield Path(folder)
 
 
+def bytes_of(folder: Path) -> int:
+    """Return the size of the files in a folder, such as a saved model."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
 class Record:
     """The time, memory and quality of a run, at the points of its task.
 
@@ -127,10 +135,11 @@ class Record:
     """
 
     def __init__(self, task: Task) -> None:
-        from clasher.metrics import Metrics
+        from clasher.metrics import Metrics, RankedMetrics
 
         self.task = task
         self.metrics = Metrics()
+        self.ranks = RankedMetrics()
         self.took = Measured()
         self.more: dict[str, Any] = {}
         self.reached = 0
@@ -183,18 +192,24 @@ class Record:
 
     # ── the score ────────────────────────────────────────────────────────────────────────────────
 
-    def predicted(self, part: slice, labels: Any) -> None:
-        """Judge the predictions of a part of the stream, in its order."""
+    def predicted(self, part: slice, labels: Any, ranked: Any = None) -> None:
+        """Judge the predictions of a part of the stream, in its order.
+
+        ``ranked`` are the best labels of each document, from systems that rank them.
+        """
         since = time.perf_counter()
         cuts = [end for end in self._ends if part.start < end < part.stop]
         for start, stop in pairwise([part.start, *cuts, part.stop]):
             first = max(start, self.task.judged_from)
             if first < stop:
-                mine = labels[first - part.start : stop - part.start]
-                self.metrics.update_many(self.task.corpus.labels[first:stop], mine)
+                truth = self.task.corpus.labels[first:stop]
+                mine = slice(first - part.start, stop - part.start)
+                self.metrics.update_many(truth, labels[mine])
+                if ranked is not None:
+                    self.ranks.update_many(truth, ranked[mine])
             if stop in self._ends:
                 scores = {"macro_f1": self.metrics.macro_f1, "micro_f1": self.metrics.micro_f1}
-                self._points.setdefault(stop, {}).update(scores)
+                self._points.setdefault(stop, {}).update(scores | self._ranked_figures())
         self.reached = max(self.reached, part.stop)
         if self._running:
             self._paused += time.perf_counter() - since
@@ -209,11 +224,16 @@ class Record:
             "seconds": self.took.seconds,
             "documents_per_second": self.reached / self.took.seconds,
             **asdict(self.metrics.figures()),
+            **self._ranked_figures(),
             "peak_memory_bytes": self.took.memory_peak,
             "added_memory_bytes": self.took.memory_added,
             "points": [self._point(end) for end in sorted(self._points) if end <= self.reached],
             **self.more,
         }
+
+    def _ranked_figures(self) -> dict[str, float]:
+        """Return the precision of the best labels, or nothing for a system that does not rank."""
+        return asdict(self.ranks.figures()) if self.ranks.documents else {}
 
     def _point(self, documents: int) -> dict[str, float]:
         part = self.task.corpus.head(documents)

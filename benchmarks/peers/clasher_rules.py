@@ -7,11 +7,12 @@ from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
 from benchmarks.peers.base import Record, System, Task
+from benchmarks.peers.ranked import BEST
 from clasher.settings import PAPER
 
 BATCH = 1000
@@ -61,18 +62,30 @@ def walk(settings: dict[str, Any], read: Reader, task: Task, record: Record) -> 
         for part in record.parts(BATCH):
             documents = read(model, texts[part])
             if task.test_from is not None and part.start >= task.test_from:
-                record.predicted(part, model.predict_many(documents))
+                record.predicted(part, *_predict(model, documents, task))
             else:
-                labels = LabelSets.of(given[part])
-                record.predicted(part, model.step_many(documents, labels))
+                record.predicted(part, *_step(model, documents, LabelSets.of(given[part]), task))
     record.more["state_bytes"] = model.nbytes
 
 
 def _warm_up(settings: dict[str, Any], read: Reader, task: Task) -> None:
     model = build(settings)
     documents = read(model, task.corpus.texts[:WARM_UP])
-    model.step_many(documents, task.given[:WARM_UP])
-    model.predict_many(documents)
+    _step(model, documents, task.given[:WARM_UP], task)
+    _predict(model, documents, task)
+
+
+def _step(model: Any, documents: Any, labels: Any, task: Task) -> tuple[Any, ...]:
+    """Predict, then learn; return label sets, and rankings if the task asks for them."""
+    if task.ranked:
+        return cast(tuple[Any, ...], model.step_and_rank_many(documents, labels, k=BEST))
+    return (model.step_many(documents, labels),)
+
+
+def _predict(model: Any, documents: Any, task: Task) -> tuple[Any, ...]:
+    if task.ranked:
+        return model.predict_many(documents), model.rank_many(documents, BEST)
+    return (model.predict_many(documents),)
 
 
 def end_to_end(settings: dict[str, Any], task: Task, record: Record) -> None:

@@ -33,21 +33,29 @@ def corpus(*documents: tuple[str, list[str]]) -> Corpus:
 
 
 class KeptPredictions(Record):
-    """A record that keeps the predictions."""
+    """A record that keeps the predictions and rankings."""
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
         self.labels: list[list[str]] = []
+        self.best: list[list[str]] = []
 
-    def predicted(self, part: slice, labels: Any) -> None:
-        super().predicted(part, labels)
+    def predicted(self, part: slice, labels: Any, ranked: Any = None) -> None:
+        super().predicted(part, labels, ranked)
         plain = labels.to_pylist() if isinstance(labels, pa.Array) else labels
         self.labels += [sorted(plain[i] or ()) for i in range(part.stop - part.start)]
+        self.best += [] if ranked is None else list(ranked)
+
+
+def kept(system: str, task: Task) -> KeptPredictions:
+    """Return the record of a run."""
+    needs(SYSTEMS[system].library)
+    record = KeptPredictions(task)
+    SYSTEMS[system].run(task, record)
+    return record
 
 
 def run(system: str, task: Task) -> tuple[dict[str, Any], list[list[str]]]:
     """Return the figures of a run, and its predictions."""
-    needs(SYSTEMS[system].library)
-    record = KeptPredictions(task)
-    SYSTEMS[system].run(task, record)
+    record = kept(system, task)
     return record.figures(), record.labels
