@@ -118,6 +118,66 @@ def synthetic(
     )
 
 
+def zipf(
+    documents: int,
+    labels: int,
+    *,
+    vocabulary: int = 200_000,
+    words: int = 30,
+    seed: int = SEED,
+) -> Corpus:
+    """Make a stream with many labels, piece by piece: it takes little memory beside the texts.
+
+    Documents are like those of ``synthetic``, but labels keep appearing: each is named in a
+    document of its own anywhere in the stream, if there are enough documents.
+
+    >>> stream = zipf(documents=50, labels=5, words=3)
+    >>> len(stream), stream.label_names[0], len(stream.label_names)
+    (50, 'topic000000', 5)
+    """
+    random = np.random.default_rng(seed)
+    names = pa.array([f"topic{i:06}" for i in range(labels)])
+    spelling = pa.array([f"word{i}" for i in range(vocabulary)])
+    own = random.integers(vocabulary // 2, vocabulary, (labels, 10))
+    named = np.full(documents, -1)
+    places = random.permutation(documents)[:labels]
+    named[places] = random.permutation(labels)[: len(places)]
+    texts, sets = [], []
+    for start in range(0, documents, PIECE):
+        must = named[start : start + PIECE]
+        drawn = _zipf(random, labels, (len(must), 3))
+        drawn[:, 0] = np.where(must < 0, drawn[:, 0], must)
+        kept = random.choice([1, 2, 3], (len(must), 1), p=[0.4, 0.4, 0.2])
+        shape = len(must), words
+        topics = np.take_along_axis(drawn, (random.random(shape) * kept).astype(np.int64), axis=1)
+        topical = own[topics, random.integers(0, 10, shape)]
+        common = _zipf(random, vocabulary, shape)
+        chosen = np.where(random.random(shape) < 0.7, common, topical)
+        texts.append(pc.binary_join(_rows(spelling, chosen, chosen >= 0), " "))
+        drawn[np.arange(3) >= kept] = labels  # sorts behind the labels
+        drawn.sort(axis=1)
+        again = np.diff(drawn, axis=1, prepend=-1) == 0
+        sets.append(_rows(names, drawn, (drawn < labels) & ~again))
+    return Corpus(
+        f"zipf-{labels}",
+        pa.concat_arrays(texts),
+        pa.concat_arrays(sets),
+        f"synthetic, seed {seed}",
+    )
+
+
+PIECE = 10_000
+"""The number of documents that ``zipf`` draws at once; another number draws another stream."""
+
+
+def _rows(
+    names: pa.StringArray, numbers: npt.NDArray[np.int64], kept: npt.NDArray[np.bool_]
+) -> pa.ListArray:
+    """Make a list column of the names of the kept numbers of each row."""
+    ends = np.concatenate(([0], np.cumsum(kept.sum(axis=1)))).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(ends), names.take(pa.array(numbers[kept])))
+
+
 def _zipf(random: np.random.Generator, size: int, shape: tuple[int, int]) -> npt.NDArray[np.int64]:
     """Draw numbers below ``size``, number i with a probability proportional to 1 / (i + 1)."""
     heights = np.cumsum(1.0 / np.arange(1, size + 1))

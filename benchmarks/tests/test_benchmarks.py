@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -53,6 +54,38 @@ def test_synthetic_stream_comes_from_its_seed():
 
 def test_synthetic_stream_names_every_label_once_at_first():
     assert len(synthetic(40, 40).label_names) == 40
+
+
+def test_a_stream_of_many_labels_comes_from_its_seed_and_names_them_all_along():
+    one, other = (corpora.zipf(300, 200, words=5, vocabulary=100, seed=seed) for seed in (0, 1))
+    assert one.texts.equals(corpora.zipf(300, 200, words=5, vocabulary=100).texts)
+    assert not one.texts.equals(other.texts)
+    assert len(one.label_names) == 200
+    assert 100 < len(one.head(150).label_names) < 200
+
+
+def test_a_stream_of_many_labels_is_that_of_its_pieces(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(corpora, "PIECE", 7)
+    stream = corpora.zipf(40, 10, words=6, vocabulary=1000)
+    sets = stream.labels.to_pylist()
+    assert len(stream.texts) == len(sets) == 40
+    assert {len(text.split(" ")) for text in stream.texts.to_pylist()} == {6}
+    assert {len(own) for own in sets} == {1, 2, 3}
+    assert all(len(set(own)) == len(own) for own in sets)
+    first = sum("topic000000" in own for own in sets)
+    assert first > sum("topic000009" in own for own in sets)
+
+
+def test_documents_of_a_made_up_label_share_ten_rare_words():
+    stream = corpora.zipf(400, 2, words=40)
+    documents = list(zip(stream.texts.to_pylist(), stream.labels.to_pylist(), strict=True))
+    shared = []
+    for name in stream.label_names:
+        texts = [set(text.split()) for text, labels in documents if labels == [name]]
+        counts = Counter(word for words in texts for word in words if int(word[4:]) >= 100_000)
+        shared.append({word for word, count in counts.items() if count > len(texts) / 2})
+    assert [len(words) for words in shared] == [10, 10]
+    assert shared[0].isdisjoint(shared[1])
 
 
 def test_corpora_are_found_by_their_columns(tmp_path: Path):
