@@ -22,8 +22,9 @@ DOCUMENTS = [PROJECT / "README.md", HERE / "README.md"]
 HELP = {
     "table": "F1 and speed of every system on every corpus",
     "flat": "time per document and memory along a stream",
-    "scaling": "speed by number of labels and dimensions",
-    "all": "the three studies one after the other",
+    "scaling": "speed by number of dimensions",
+    "labels": "systems for many labels; speed by number of labels; F1 by memory",
+    "all": "all of these one after the other",
 }
 
 

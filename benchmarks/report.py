@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import caveats, study_tables, tables
+from benchmarks import caveats, label_tables, study_tables, tables
 from benchmarks.serving import tables as serving
 from benchmarks.spark import tables as spark
 
@@ -26,6 +26,7 @@ BLOCKS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "prefix": ("table", tables.prefix),
     "flat": ("flat", tables.flat),
     "scaling": ("scaling", tables.scaling),
+    "labels": ("labels", label_tables.labels),
     "serving": ("serving", serving.table),
     "spark": ("spark", spark.speeds),
     "overheads": ("spark", spark.overheads),

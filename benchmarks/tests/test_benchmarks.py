@@ -367,10 +367,53 @@ def test_flat_runs_the_largest_stream_in_both_orders(tmp_path: Path):
     assert one == other
 
 
-def test_scaling_varies_labels_and_dimensions(tmp_path: Path):
+def test_scaling_varies_dimensions(tmp_path: Path):
     jobs = studies.scaling(studies.Plan(tmp_path, tmp_path / "work", limit=40))
-    assert {job.options.get("max_labels") for job in jobs} == {None, *studies.LABELS}
     assert {job.options["dimensions"] for job in jobs} == set(studies.DIMENSIONS)
+
+
+@pytest.fixture
+def label_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Job]:
+    """The jobs of the study of labels, on a long corpus and on one with more labels."""
+    monkeypatch.setattr(studies, "FIRST", 20)
+    monkeypatch.setattr(studies, "MOST_MODELS", 40)
+    monkeypatch.setattr(studies, "SYNTHETIC", {40: 50, 50: 60})
+    write_parquet(synthetic(200, labels=4, vocabulary=50, words=2), tmp_path, "long")
+    write_parquet(synthetic(50, labels=30, vocabulary=50, words=2), tmp_path, "wide")
+    return studies.labels(studies.Plan(tmp_path, tmp_path / "work"))
+
+
+def test_the_study_of_labels_compares_systems_on_the_corpus_with_most_labels(label_jobs: list[Job]):
+    wide = [job for job in label_jobs if job.prepared.folder.name == "wide" and not job.once]
+    assert [(job.system, job.points, job.ranked) for job in wide] == [
+        ("clasher-margin", (20, 40), True)
+    ]
+    others = [(job.system, job.limit, job.seconds) for job in label_jobs if job.once][:4]
+    assert others == [(name, part, None) for part in (None, 20) for name in ("vw-hinge", "vw-plt")]
+    slow = {job.system for job in label_jobs if job.seconds == studies.SECONDS}
+    assert slow == {"napkinxc", "omikuji", "fasttext"}
+
+
+def test_the_study_of_labels_gives_a_model_per_label_a_part_of_wide_streams(label_jobs: list[Job]):
+    made_up = [job for job in label_jobs if job.prepared.folder.name.startswith("zipf-")]
+    assert [(job.system, job.prepared.folder.name, job.limit, job.points) for job in made_up] == [
+        ("clasher-margin", "zipf-40", None, ()), ("vw-hinge", "zipf-40", None, ()),
+        ("clasher-margin", "zipf-50", None, (20,)), ("vw-hinge", "zipf-50", 20, ()),
+    ]  # fmt: skip
+
+
+def test_the_study_of_labels_bounds_memory_on_two_corpora(label_jobs: list[Job]):
+    bounded = [job for job in label_jobs if "max_bytes" in job.options]
+    found = [(job.prepared.folder.name, job.options["max_bytes"]) for job in bounded]
+    assert found == [(name, most) for name in ("wide", "long") for most in studies.MAX_BYTES]
+    free = [job for job in label_jobs if job.prepared.folder.name == "long" and not job.options]
+    assert [job.system for job in free] == ["clasher-margin"]
+
+
+def test_a_job_passes_on_that_it_ranks(small: Prepared):
+    assert "--ranked" not in Job("clasher-margin", small).command
+    job = Job("clasher-margin", small, options={"dimensions": 1024}, ranked=True)
+    assert 0 < runner.run(job, TIMEOUT)["precision_at_1"] < 1
 
 
 def test_table_command_measures_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
