@@ -98,7 +98,10 @@ def _row(
 
 def _end(cell: Cell) -> int:
     """Return the documents on which to judge a run: all, or up to its last point in time."""
-    run = cell.runs[0]
+    return _end_of(cell.runs[0])
+
+
+def _end_of(run: dict[str, Any]) -> int:
     points = [point["documents"] for point in run["points"] if _is_whole(point)]
     return int(run["documents"] if run["complete"] or not points else points[-1])
 
@@ -129,7 +132,7 @@ def _figures(run: dict[str, Any], documents: int) -> dict[str, float] | None:
             return None
         figures = {name: points[0][name] for name in names if name in points[0]}
         figures["documents_per_second"] = documents / points[0]["seconds"]
-    if run["documents"] == documents or run.get("trained_at", [documents + 1])[-1] <= documents:
+    if documents == _end_of(run):
         size = run.get("model_bytes", run.get("state_bytes"))
         figures |= {} if size is None else {"model": size}
     return figures
