@@ -21,6 +21,8 @@ SCALING_DOCUMENTS = 10_000
 SYNTHETIC = {100: 100_000, 1_000: 100_000, 10_000: 100_000, 100_000: 1_000_000}
 """Labels and documents of the made-up streams of the study of labels."""
 
+MOST_DOCUMENTS = 100_000
+"""Longer made-up streams run once."""
 MOST_MODELS = 1_000
 """With more labels, Vowpal Wabbit's one model per label gets the first documents only."""
 FIRST = 10_000
@@ -145,7 +147,8 @@ def labels(plan: Plan) -> list[Job]:
         prepared = _prepare(corpora.zipf(documents, count), plan)
         first = FIRST if count > MOST_MODELS and documents > FIRST else None
         points = (FIRST,) if first else ()
-        jobs.append(Job(REFERENCE_RULE, prepared, points=points, ranked=True))
+        once = documents > MOST_DOCUMENTS
+        jobs.append(Job(REFERENCE_RULE, prepared, points=points, ranked=True, once=once))
         jobs.append(Job("vw-hinge", prepared, first, once=True))
     if largest.name != most.name:
         jobs.append(Job(REFERENCE_RULE, streams[largest.name], ranked=True))
