@@ -481,7 +481,7 @@ def test_the_margin_rule_without_switches_equals_the_product():
     stream = corpora.synthetic(1500, 30, words=20)
     found = margin.measure_variants(stream, {"now": margin.PARTS["now"]})["variants"]["now"]
     points = tuple(map(int, found["early"]))
-    scores = prequential(Clasher(), stream, points)
+    scores = prequential(Clasher(margin.DIMENSIONS), stream, points)
     assert {name: found[name] for name in ("macro_f1", "micro_f1")} == scores.to_dict()
     for point in scores.curve:
         early = found["early"][str(point["documents"])]
@@ -491,11 +491,11 @@ def test_the_margin_rule_without_switches_equals_the_product():
 
 def test_probabilities_equal_those_of_the_product():
     stream = corpora.synthetic(300, 5, words=20)
-    model = Clasher()
+    model = Clasher(margin.DIMENSIONS)
     model.step_many(stream.texts, stream.labels)
     hashed = model.hash_many(stream.texts)
     ids, indptr = margin.truth_of(stream)
-    arrays = walk(hashed, ids, indptr, 5, 65536, Rule())
+    arrays = walk(hashed, ids, indptr, 5, margin.DIMENSIONS, Rule())
     np.testing.assert_allclose(arrays.odds, model.state.odds, rtol=1e-3)
     np.testing.assert_allclose(arrays.shared, model.state.shared, rtol=1e-3, atol=1e-3)
 
