@@ -233,11 +233,12 @@ from clasher.learning import memory
 settings = Settings(dimensions=4, rule="perceptron", max_labels=1)
 state = memory.allocate(settings)
 buckets, ids, yes = np.zeros(1, np.int32), np.zeros(1, np.int32), np.ones(1, np.bool_)
-work = memory.work_for(state)
+work, setting = memory.work_for(state), settings.for_kernels()
+teach = teach.variant(setting.constants)
 work.scores[:], work.x[:], work.truth[0], work.moved[0], work.likely[0] = 0.0, 1.0, 1, 0, 0
 known = np.uint8(1)
 teach(
-    state, settings.for_kernels(), buckets, 1.0, -1, 1, (1, 1), 0, known, ids, yes, 1, work
+    state, setting, buckets, 1.0, 0.0, True, 1, 0, (1, 1), 0, known, ids, yes, 1, work
 )
 step = memory.column(state, "rows", 0)[0][0]
 print(float(step), sum(teach.compiled.stats.cache_hits.values()))
