@@ -151,12 +151,16 @@ def nbytes(settings: Settings, labels: int) -> int:
 
 
 def most_labels(settings: Settings) -> int:
-    """Return how many labels a model may have: a quarter of ``max_bytes`` is for what they learn."""
+    """Return how many labels a model may have.
+
+    Of what the dimensions leave of ``max_bytes``, half is for what the labels learn.
+    """
     one, two = (fixed_bytes(settings, count * VECTOR) for count in (1, 2))
     each = (two - one) / VECTOR
-    spare = settings.max_bytes * 3 // 4 - (one - each * VECTOR)
-    if spare < each * FIRST_CAPACITY:
-        needed = (one + each * FIRST_CAPACITY) * 4 / 3
+    base = one - each * VECTOR
+    spare = (settings.max_bytes - base) // 2
+    if spare < max(each * FIRST_CAPACITY, settings.max_bytes // 8):
+        needed = max(base + 2 * each * FIRST_CAPACITY, base * 4 / 3)
         raise SettingError(
             f"max_bytes={settings.max_bytes:,} is too little for {settings.dimensions:,} "
             f"dimensions: they need {math.ceil(needed):,}; raise max_bytes, or lower dimensions"
