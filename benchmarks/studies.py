@@ -102,6 +102,9 @@ def table(plan: Plan) -> list[Job]:
     chosen = [SYSTEMS[name] for name in plan.systems or TABLE]
     jobs = []
     for corpus in plan.streams():
+        if len(corpus.label_names) > MOST_MODELS and not plan.corpora:
+            say(f"leaving {corpus.name} to the study of labels")
+            continue
         prepared = _prepare(corpus, plan)
         fit = [s for s in chosen if not s.max_labels or len(corpus.label_names) <= s.max_labels]
         limits = {s.name: _limit(s.limit, corpus) for s in fit}
