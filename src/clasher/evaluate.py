@@ -231,8 +231,13 @@ class _Run:
         else:
             predicted, best = self.model.step_and_rank_many(hashed, shown, k=max(RANKS))
             self.ranked.update_many(sets, best)
-        self.taught += int(np.count_nonzero(shown.known != UNLABELLED))
+        judged = self.metrics.documents
         self.metrics.update_many(sets, predicted)
+        self.taught += (
+            self.metrics.documents - judged
+            if shown is sets
+            else int(np.count_nonzero(shown.known != UNLABELLED))
+        )
         self.documents += len(sets)
         self.seconds = perf_counter() - self._start
         if self.documents % self.every == 0:

@@ -7,7 +7,7 @@ as a Python iterable of these, or as an Arrow, pandas or polars column of lists 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import repeat
 from typing import Any, TypeAlias, overload
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clasher.errors import LabelCapacityError, LabelError, nearest
+from clasher.kernels.labels import number
 from clasher.text.label_names import check_name, contradiction, normal_name
 from clasher.text.tokens import arrow_chunks, plain_text
 
@@ -50,7 +51,7 @@ class LabelSets(Sequence[set[str]]):
     [1, 0, 2]
     """
 
-    __slots__ = ("ids", "indptr", "known", "names", "yes")
+    __slots__ = ("_used", "ids", "indptr", "known", "names", "yes")
 
     def __init__(
         self,
@@ -65,6 +66,7 @@ class LabelSets(Sequence[set[str]]):
         self.indptr = indptr
         self.yes = np.ones(len(ids), np.bool_) if yes is None else yes
         self.known = np.full(len(indptr) - 1, COMPLETE, np.uint8) if known is None else known
+        self._used: npt.NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, labels: Any, documents: int | None = None) -> LabelSets:
@@ -122,6 +124,8 @@ class LabelSets(Sequence[set[str]]):
             start, stop, step = index.indices(len(self))
             if step != 1:
                 raise LabelError("label sets can be sliced with a step of 1 only")
+            if start == 0 and stop == len(self):
+                return self
             stop = max(start, stop)
             bounds = self.indptr[start : stop + 1]
             inside = slice(int(bounds[0]), int(bounds[-1]))
@@ -167,7 +171,15 @@ class LabelSets(Sequence[set[str]]):
     @property
     def used(self) -> npt.NDArray[np.int64]:
         """The numbers of the labels that documents name, ascending."""
-        return np.flatnonzero(np.bincount(self.ids, minlength=len(self.names)))
+        if self._used is None:
+            self._used = np.flatnonzero(np.bincount(self.ids, minlength=len(self.names)))
+        return self._used
+
+    def renumbered(self, number: Callable[[str], int]) -> npt.NDArray[np.int64]:
+        """Return another number for each label that documents name, by its name, else 0."""
+        numbers, used = np.zeros(len(self.names), np.int64), self.used
+        numbers[used] = [number(self.names[i]) for i in used.tolist()]
+        return numbers
 
     def to_arrow(self) -> pa.ListArray:
         """Return the positive labels as an Arrow list column, null for unlabelled documents."""
@@ -294,7 +306,10 @@ class LabelIndex:
 
     def check(self, sets: LabelSets, evicting: bool = False) -> LabelSets:
         """Refuse new names that do not fit; if ``evicting``, only too many in one document."""
-        most, new = self.most, [] if evicting else self.unknown(sets)
+        most = self.most
+        if len(self) + len(sets.names) <= most:
+            return sets
+        new = [] if evicting else self.unknown(sets)
         if len(self) + len(new) > most:
             raise LabelCapacityError(
                 f"label {new[most - len(self)]!r} would be number {most + 1}, and {self.limit}, or "
@@ -337,14 +352,12 @@ class LabelIndex:
 
     def translate(self, sets: LabelSets) -> LabelSets:
         """Number ``sets``, whose names all have numbers: ascending in a document, each once."""
-        numbers = np.zeros(len(sets.names), np.int64)
-        used = sets.used
-        numbers[used] = [self.numbers[sets.names[i]] for i in used.tolist()]
-        size = len(self) + 1
-        keys, first = np.unique(sets.documents * size + numbers[sets.ids], return_index=True)
-        indptr = np.searchsorted(keys, np.arange(len(sets) + 1) * size).astype(np.int64)
-        ids = (keys % size).astype(np.int32)
-        return LabelSets(self.names, ids, indptr, sets.yes[first], sets.known)
+        numbers = sets.renumbered(self.numbers.__getitem__)
+        ids, indptr = np.empty_like(sets.ids), np.empty_like(sets.indptr)
+        yes = np.empty_like(sets.yes)
+        number(numbers, sets.ids, sets.indptr, sets.yes, ids, indptr, yes)
+        found = int(indptr[-1])
+        return LabelSets(self.names, ids[:found], indptr, yes[:found], sets.known)
 
 
 _LISTS = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
@@ -358,7 +371,9 @@ def _read(labels: Any) -> LabelSets:
                 f"labels of many documents must be a sequence with one entry per document. "
                 f"Got {type(labels).__name__} instead."
             )
-        return _read_objects(labels)
+        labels = labels if isinstance(labels, Sequence) else list(labels)
+        column = _as_column(labels)
+        return _read_objects(labels) if column is None else _read_arrow([column])
     types = (chunk.type for chunk in chunks)
     if not any(pa.types.is_struct(kind) or pa.types.is_map(kind) for kind in types):
         return _read_arrow(chunks)
@@ -367,6 +382,22 @@ def _read(labels: Any) -> LabelSets:
         entry and {name: state for name, state in entry.items() if state is not None}
         for entry in entries
     )
+
+
+_PLAIN = {list, tuple, set, type(None)}
+_MANY = 100  # documents from which on Arrow is faster
+
+
+def _as_column(labels: Sequence[Any]) -> pa.Array | None:
+    """Turn lists of text into a column, which is faster to read; None if they are anything else."""
+    if len(labels) < _MANY or not _PLAIN.issuperset(map(type, labels)):
+        return None
+    try:
+        column = pa.array(labels)
+    except (pa.ArrowException, UnicodeError, OverflowError):
+        return None
+    is_text = pa.types.is_list(column.type) and pa.types.is_string(column.type.value_type)
+    return column if is_text and not column.values.null_count else None
 
 
 def _read_arrow(chunks: list[pa.Array]) -> LabelSets:

@@ -453,9 +453,7 @@ def _require_pairs(truth: LabelSets, predicted: LabelSets) -> None:
 
 def _renumber(sets: LabelSets, numbers: dict[str, int]) -> IntArray:
     """Renumber the ids of ``sets`` by name; add names in use to ``numbers``."""
-    used, renumbered = sets.used, np.zeros(len(sets.names), np.int64)
-    renumbered[used] = [numbers.setdefault(sets.names[i], len(numbers)) for i in used.tolist()]
-    return renumbered[sets.ids]
+    return sets.renumbered(lambda name: numbers.setdefault(name, len(numbers)))[sets.ids]
 
 
 def _quotient(above: float, below: float) -> float:

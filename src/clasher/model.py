@@ -164,7 +164,7 @@ class Clasher(HashedModel):
         """The probability above which labels are predicted now."""
         if not self._setting.learnt_cut:
             return 0.5 if self.settings.threshold is None else self.settings.threshold
-        return float(probability(self._state, self._state.cut[0]))
+        return float(probability(self._state.odds, self._state.cut[0]))
 
     @property
     def alarms(self) -> list[Alarm]:

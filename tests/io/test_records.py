@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from clasher.errors import SettingError
 from clasher.io.records import Batch, Fields, numbered, unlabelled
-from clasher.text.label_names import normal_name
+from clasher.text.label_names import INVISIBLE, MODIFIERS, normal_name
 from tests.io.streams import plain_labels
 
 
@@ -68,7 +68,7 @@ def test_a_batch_without_labels_is_unlabelled():
 names = (
     st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="|;,[{("))
     .map(normal_name)
-    .filter(bool)
+    .filter(lambda name: name.strip(INVISIBLE + MODIFIERS))
 )
 
 

@@ -65,7 +65,7 @@ def check_faded(model: Clasher, oracle: Reference) -> None:
     """Return the state at its current weight."""
     state, labels, m = dense(model), oracle.labels, model.settings.dimensions
     used = len(labels)
-    one = np.array([gain(model._state, j) for j in range(used)])
+    one = np.array([gain(model._state.clock, model._state.gains, j) for j in range(used)])
     now = state.clock[NOW]
     assert state.clock[FADED] / now == pytest.approx(oracle.sketch.n)
     C = [oracle.sketch.C[k] for k in range(m)]
@@ -229,7 +229,8 @@ def test_documents_of_a_half_life_ago_weigh_half(rule):
     hashed = model.hash_many(["wheat", "corn"])
     wheat, corn = np.abs(dense(model).rows[hashed.buckets, 0, 0])
     assert wheat == pytest.approx(corn / 2)
-    assert model._state.counts[0] / gain(model._state, 0) == pytest.approx(1.5)
+    one = gain(model._state.clock, model._state.gains, 0)
+    assert model._state.counts[0] / one == pytest.approx(1.5)
     assert model.support == {"grain": 2}
 
 

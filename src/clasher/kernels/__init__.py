@@ -54,9 +54,10 @@ class Kernel:
             if config.DISABLE_JIT:  # let hashes overflow silently, as compiled code does
                 return np.errstate(all="ignore")(function)
             watch()
+            from clasher.kernels import inner
             from clasher.kernels.cache import Kept
 
-            compiled = njit(**self._options)(function)
+            compiled = njit(**inner.WHOLE, **self._options)(function)
             compiled._cache = Kept(function, _sources())
             return compiled
 
@@ -96,7 +97,7 @@ class Kernel:
         from clasher.kernels import inner
 
         function: Callable[..., Any] = self.__wrapped__  # type: ignore[attr-defined]
-        return njit(**inner.OPTIONS, **self._options)(function)
+        return njit(**inner.PART, **self._options)(function)
 
     @property
     def _numba_type_(self) -> Any:

@@ -25,7 +25,7 @@ def is_dense(pool, room, labels):
     """
     if pool.free[TIGHT] != 0:
         return room * 2 > labels
-    return labels <= FEW or room * (8 if labels <= SOME else 2) > labels
+    return labels <= FEW or room * (4 if labels <= SOME else 2) > labels
 
 
 @kernel

@@ -77,7 +77,7 @@ def unlearn_document(buckets, counts, places, keys, known, ids, yes, state, sett
     for at in range(ids.shape[0]):
         if yes[at]:
             label = ids[at]
-            weight = -min(gain(state, label), state.counts[label])
+            weight = -min(gain(state.clock, state.gains, label), state.counts[label])
             if RULE == PERCEPTRON:
                 state.counts[label] += weight
             else:
@@ -134,7 +134,7 @@ def clash(state, setting, buckets, length, labels, work):
     if RULE == PERCEPTRON:
         meet(state, buckets, labels, True, work)
         for j in range(labels):
-            work.scores[j] = (state.bias[0, j] + work.both[j]) / gain(state, j)
+            work.scores[j] = (state.bias[0, j] + work.both[j]) / gain(state.clock, state.gains, j)
             work.likely[j] = j
         best, _ = best_two(work.scores, work.every, state.counts, labels)
         return -1, 0.0, True, labels, labels, best
@@ -166,7 +166,7 @@ def clash(state, setting, buckets, length, labels, work):
 def threshold_of(state, setting):
     """Return the score above which labels are predicted."""
     if RULE == MARGIN:
-        return state.cut[0] if setting.learnt_cut else score_at(state, setting.threshold)
+        return state.cut[0] if setting.learnt_cut else score_at(state.odds, setting.threshold)
     return setting.threshold
 
 
@@ -383,7 +383,7 @@ def untouched(state, j):
 def shown(state, evidence):
     """Turn a score into what users see: a probability, or the fraction F̂."""
     if RULE == MARGIN:
-        return probability(state, evidence)
+        return probability(state.odds, evidence)
     if RULE == PERCEPTRON:
         return sigmoid(evidence)
     return evidence

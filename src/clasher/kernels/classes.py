@@ -29,7 +29,7 @@ def feed_classes(state, measure, label, buckets, weight, labels):
 
     A negative ``weight`` takes a document back.
     """
-    nothing, one, pool = np.float32(0.0), gain(state, label), state.pool
+    nothing, one, pool = np.float32(0.0), gain(state.clock, state.gains, label), state.pool
     for at in range(buckets.shape[0]):
         place = reach(state.classes, buckets[at], pool, label, labels) * pool.layers
         known = pool.values[place] > nothing

@@ -20,9 +20,9 @@ TINY = 1e-300  # the lowest frequency of a used bucket
 
 
 @inlined
-def gain(state, label):
+def gain(clock, gains, label):
     """Return what a document counts for a label now; 1 if nothing is forgotten."""
-    return state.clock[NOW] * state.gains[label]
+    return clock[NOW] * gains[label]
 
 
 @inlined

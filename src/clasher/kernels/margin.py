@@ -175,21 +175,21 @@ def middle(place):
 
 
 @kernel
-def log_odds(state, z):
-    """Return the calibrated log-odds of a label with score ``z``."""
-    return state.odds[0] + state.odds[1] * z
+def log_odds(odds, z):
+    """Return the calibrated log-odds of a label with score ``z``; ``odds`` is ``State.odds``."""
+    return odds[0] + odds[1] * z
 
 
 @kernel
-def probability(state, z):
+def probability(odds, z):
     """Return the calibrated probability of a label with score ``z``."""
-    return sigmoid(log_odds(state, z))
+    return sigmoid(log_odds(odds, z))
 
 
 @kernel
-def score_at(state, odds):
-    """Return the score with these log-odds."""
-    return (odds - state.odds[0]) / state.odds[1]
+def score_at(odds, wanted):
+    """Return the score with the log-odds ``wanted``."""
+    return (wanted - odds[0]) / odds[1]
 
 
 STEP = np.float32(0.7)
@@ -414,7 +414,7 @@ def learn_margin(state, buckets, best_cosine, wrong, many, known, ids, yes, labe
             if first + s < wrong:
                 slope, one = sigmoid(work.scores[p]), state.gains[j]
                 if work.truth[j] == YES:
-                    documents = state.counts[j] / gain(state, j)
+                    documents = state.counts[j] / gain(state.clock, state.gains, j)
                     slope = (slope - 1.0) * (1.0 + RARE / math.sqrt(1.0 + documents))
                 share = np.float32(state.bias[1, j] / one / total)
                 follow(

@@ -126,10 +126,10 @@ def feed_and_relate(state, label, places, known, ids, yes, labels, work):
 
     ``places`` are the label's cells in the document's buckets.
     """
-    before, weight = state.counts[label], gain(state, label)
+    before, weight = state.counts[label], gain(state.clock, state.gains, label)
     feed(state, label, places, work.x, weight)
     relate(state, label, known, ids, yes, work.truth, labels, weight, before)
-    if state.counts[label] >= COUNT_LIMIT * gain(state, label):
+    if state.counts[label] >= COUNT_LIMIT * gain(state.clock, state.gains, label):
         halve(state, label)
 
 

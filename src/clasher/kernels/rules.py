@@ -94,10 +94,10 @@ def learn_perceptron(state, buckets, wrong, ids, yes, labels, work):
         locate(state.rows, state.pool, buckets, part, labels, work.places)
         for s in range(part.shape[0]):
             j = part[s]
-            step = PERCEPTRON_STEP * np.float32(gain(state, j))
+            step = PERCEPTRON_STEP * np.float32(gain(state.clock, state.gains, j))
             move = step if work.truth[j] == YES else -step
             state.bias[0, j] += move
             add_document(state.pool.values, work.places[s, : buckets.shape[0]], work.x, move)
     for at in range(ids.shape[0]):
         if yes[at]:
-            state.counts[ids[at]] += gain(state, ids[at])
+            state.counts[ids[at]] += gain(state.clock, state.gains, ids[at])

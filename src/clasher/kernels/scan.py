@@ -26,6 +26,8 @@ LETTER = np.uint32(0x1FFFFF)  # mask of a table entry: the lower-case code point
 KIND = np.uint32(24)  # shift of a table entry: the kind of the code point
 WORD, UNSPACED, SYMBOL = np.uint32(1), np.uint32(2), np.uint32(3)  # 0 separates
 
+PLACES = 1  # 0: scan for hashes only; see ``Kernel.variant``
+
 
 @kernel
 def decode(data, i, end):
@@ -73,7 +75,8 @@ def scan(data, position, end, table, minimum, initial, hashes, starts, stops):
 
     Word ends are unpredictable, so the common case has no branch: every code point writes the word
     so far, and only the end of a word moves on to the next place. Unsigned positions spare the test
-    for negative ones.
+    for negative ones. Without ``PLACES`` nothing is written to ``starts`` and ``stops``: that takes
+    half the time.
     """
     room = np.uint64(hashes.shape[0])
     found, i, start, stop = np.uint64(0), np.uint64(position), np.uint64(position), np.uint64(end)
@@ -85,7 +88,9 @@ def scan(data, position, end, table, minimum, initial, hashes, starts, stops):
         if data[i] >= 0x80:
             entry, size = look_up(data, np.int64(i), end, table)
         kind = entry >> KIND
-        hashes[found], starts[found], stops[found] = state, start, i
+        hashes[found] = state
+        if PLACES != 0:
+            starts[found], stops[found] = start, i
         if kind > WORD:
             found += np.uint64(length >= minimum)
             if found == room:
@@ -358,9 +363,9 @@ def fold_documents(
 @kernel
 def hash_documents(
     data, offsets, table, minimum, initial, pairs, dimensions, slots, hashes, starts, stops,
-    indptr, buckets, counts, keeping, records,
+    indptr, buckets, counts, records,
 ):  # fmt: skip
-    """Scan and fold documents, a buffer of words at a time; record the words if ``keeping``."""
+    """Scan and fold documents, a buffer of words at a time; record the words if ``PLACES``."""
     filled, noted = 0, 0
     indptr[0] = 0
     for document in range(offsets.shape[0] - 1):
@@ -372,15 +377,15 @@ def hash_documents(
                 data, position, end, table, minimum, initial, hashes, starts, stops
             )
             filled = fold(hashes, found, ONE_WORD, dimensions, slots, base, filled, buckets, counts)
-            if keeping:
+            if PLACES != 0:
                 noted = note(hashes, starts, stops, found, dimensions, slots, base, records, noted)
             words += found
         if words < pairs:  # few enough that all are still in the buffer
             found = pair_up(hashes, starts, stops, words)
             filled = fold(hashes, found, PAIR, dimensions, slots, base, filled, buckets, counts)
-            if keeping:
+            if PLACES != 0:
                 noted = note(hashes, starts, stops, found, dimensions, slots, base, records, noted)
         release(slots, base, filled, buckets)
         indptr[document + 1] = filled
-        if keeping:
+        if PLACES != 0:
             records.indptr[document + 1] = noted

@@ -10,6 +10,16 @@ from clasher.kernels.hashing import row_bucket
 from clasher.kernels.state import DOCUMENTS, EXTRAS, FADED, LABELLED, LABELS, NOW
 from clasher.kernels.weightings import NO_MEASURE, factor
 
+# The logarithm of m in [√½, √2) is f − (f²/2 − s·(f²/2 + R)), with f = m − 1, s = f / (2 + f) and a
+# polynomial R in s² (the constants of fdlibm): off by one unit in the last place at most.
+SPLIT, FRACTION_BITS = np.int64(0x3FE6A09E667F3BCD), np.int64(52)  # √½ as bits
+LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+R1, R2, R3, R4, R5, R6, R7 = (
+    6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01,
+    2.222219843214978396e-01, 1.818357216161805012e-01, 1.531383769920937332e-01,
+    1.479819860511658591e-01,
+)  # fmt: skip
+
 # A text starts with its topic: the first words weigh more.
 LEAD = 1.0 + 0.6 * np.exp(-np.arange(128) / 16.0)
 
@@ -26,17 +36,22 @@ def weigh(state, setting, buckets, counts, places, keys, work):
         deep = state.frequencies.shape[0] > 1 and keys.shape[0] > 0
         if deep:
             estimate(state, buckets, places, keys, work)
-    one = state.clock[NOW]
-    total = math.log(state.clock[FADED] + one)
+    one, total, logs = state.clock[NOW], 0.0, work.frequencies
     labels, labelled = np.float64(state.totals[LABELS]), np.float64(state.totals[LABELLED])
+    if setting.idf:
+        used = buckets.shape[0]
+        for at in range(used):
+            logs[at] = (work.frequencies[at] if deep else frequencies[buckets[at]]) + one
+        logs[used] = state.clock[FADED] + one
+        take_logs(logs[: used + 1], work.powers)
+        total = logs[used]  # so that a word of all documents weighs nothing
     squared = 0.0
     for at in range(buckets.shape[0]):
         weight = np.float64(counts[at])
         if setting.log_tf and abs(weight) > 1.0:  # the logarithm of 1 needs no computing
             weight = math.copysign(1.0 + math.log(abs(weight)), weight)
         if setting.idf:
-            frequency = work.frequencies[at] if deep else frequencies[buckets[at]]
-            weight *= total - math.log(frequency + one)
+            weight *= total - logs[at]
         if EXTRAS != 0 and setting.measure != NO_MEASURE:
             kept = state.terms[1, buckets[at]]
             weight *= factor(kept, setting.measure, labels, labelled)
@@ -51,6 +66,23 @@ def weigh(state, setting, buckets, counts, places, keys, work):
             x[at] *= scale
         return 1.0
     return length
+
+
+@kernel
+def take_logs(values, powers):
+    """Replace positive numbers by their logarithms, without calls, so that it vectorises."""
+    bits = values.view(np.int64)
+    for at in range(values.shape[0]):
+        power = (bits[at] - SPLIT) >> FRACTION_BITS
+        bits[at] -= power << FRACTION_BITS
+        powers[at] = power
+    for at in range(values.shape[0]):
+        f = values[at] - 1.0
+        half, s = 0.5 * f * f, f / (2.0 + f)
+        z = s * s
+        rest = z * (R1 + z * (R2 + z * (R3 + z * (R4 + z * (R5 + z * (R6 + z * R7))))))
+        low = half - (s * (half + rest) + powers[at] * LN2_LOW)
+        values[at] = powers[at] * LN2_HIGH - (low - f)
 
 
 @kernel

@@ -112,7 +112,9 @@ class Work(NamedTuple):
     """
 
     x: np.ndarray  # float32: weights of the document's buckets
-    frequencies: np.ndarray  # float64: their document frequencies, if the sketch is deep
+    frequencies: np.ndarray  # float64: their document frequencies, and the number of documents;
+    # then the logarithms of these
+    powers: np.ndarray  # float64: the powers of two in them
     estimates: np.ndarray  # float64[words of a document]: document frequencies of its words
     squares: np.ndarray  # float32: their AdaGrad sums
     weights: np.ndarray  # float32: one label's weights for them

@@ -108,7 +108,7 @@ def choose_cluster(state, nearest, cosine, threshold, most, patience):
 @kernel
 def join(state, cluster, buckets, most, work):
     """Feed a document to a cluster, as Mode 1 feeds it to its labels."""
-    weight, pool = gain(state, cluster), state.pool
+    weight, pool = gain(state.clock, state.gains, cluster), state.pool
     work.moved[0] = cluster
     locate(state.rows, pool, buckets, work.moved[:1], most, work.places)
     feed(state, cluster, work.places[0, : buckets.shape[0]], work.x, weight)

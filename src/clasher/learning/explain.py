@@ -143,7 +143,7 @@ def explain(
     score = float(scores[j])
     evidence = score if setting.rule == PERCEPTRON else similarity
     if setting.rule == MARGIN:
-        evidence = float(log_odds(state, score))
+        evidence = float(log_odds(state.odds, score))
     own = similarity, *terms[2:, j].tolist()
     by_bucket, other = _shares(j, region, own, buckets, x, length, state, setting)
     found = hasher.words(text)
@@ -170,7 +170,7 @@ def _shares(
     nearest, cosine, fraction, look = terms
     bias = {"bias": float(state.bias[0, j])}
     if setting.rule == PERCEPTRON:
-        one = gain(state, j)
+        one = gain(state.clock, state.gains, j)
         sums, _ = memory.column(state, "rows", j, buckets)
         return x * sums / one, {"bias": bias["bias"] / one}
     if setting.rule != MARGIN:
@@ -258,7 +258,7 @@ def _weights(j: int, buckets: npt.NDArray[np.int64], state: State, setting: Sett
     sums, linear = memory.column(state, "rows", j, buckets)
     first: Floats = sums.astype(np.float64)
     if setting.rule == PERCEPTRON:
-        return np.asarray(first / gain(state, j))
+        return np.asarray(first / gain(state.clock, state.gains, j))
     cosines: Floats = first * state.scales[j]
     if setting.rule != MARGIN:
         return cosines

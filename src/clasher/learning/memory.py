@@ -705,15 +705,15 @@ def longest_unseen(state: State, spared: set[int]) -> int:
 
 def work_for(state: State, hashed: Hashed | None = None) -> Work:
     """Return scratch space for one thread, and for the documents of a batch or for any."""
-    depth, m = state.frequencies.shape
-    most, words = m, 0
+    most, words = state.frequencies.shape[1], 0
     if hashed is not None:
         most, words = int(np.diff(hashed.indptr).max(initial=0)), len(hashed.words.keys)
     labels = int(room_for(len(state.counts)))
     by_label = {name: np.empty(labels, kind) for name, kind in SCRATCH.items()}
     return Work(
         x=np.empty(most, np.float32),
-        frequencies=np.empty(most if depth > 1 else 0, np.float64),
+        frequencies=np.empty(most + 1, np.float64),
+        powers=np.empty(most + 1, np.float64),
         estimates=np.empty(words, np.float64),
         squares=np.empty(most, np.float32),
         weights=np.empty(most, np.float32),

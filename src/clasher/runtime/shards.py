@@ -109,7 +109,7 @@ class Shard:
         """Return the labels here that pass after the second look."""
         cut = float(self.state.cut[0])
         if not self._setting.learnt_cut:
-            cut = float(score_at(self.state, self._setting.threshold))
+            cut = float(score_at(self.state.odds, self._setting.threshold))
         own = (self.counts, *near, self.first, self.gains, cut, *two)
         return self._passed(ask_look, hashed, *own)
 

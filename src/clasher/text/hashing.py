@@ -93,6 +93,8 @@ class Hashed(NamedTuple):
 
     def part(self, start: int, stop: int) -> Self:
         """Return documents ``start`` to ``stop`` without copying their buckets."""
+        if start == 0 and stop == self.documents:
+            return self
         bounds = self.indptr[start : stop + 1]
         inside, words = slice(int(bounds[0]), int(bounds[-1])), self.words.part(start, stop)
         own = bounds - bounds[0], self.buckets[inside], self.counts[inside]
@@ -219,10 +221,11 @@ class Hasher:
         if self._by_scan:  # one pass over the bytes
             most = tokens.most_words(texts, self.analyzer.marks)
             made, records = self._allocate(most + np.minimum(most, self.analyzer.pairs))
-            scan.hash_documents(
+            hash_documents = scan.hash_documents.variant({"PLACES": int(self.keep_words)})
+            hash_documents(
                 texts.data, texts.offsets, self._steps.table, self.analyzer.min_length,
                 self.initial, self.analyzer.pairs, self.dimensions, slots, hashes, starts, stops,
-                *made, self.keep_words, records,
+                *made, records,
             )  # fmt: skip
             return self._trimmed(made, records, texts.data)
         words = self._steps.words(texts)
