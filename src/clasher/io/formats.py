@@ -248,7 +248,8 @@ class Reading:
         texts: Sequence[str] | pa.LargeStringArray,
         labels: Sequence[LabelValue | str] | None,
     ) -> Batch | Held:
-        detection, cells = self.detection, [x for x in labels or () if isinstance(x, str)]
+        detection = self.detection
+        cells = [x for x in labels or () if isinstance(x, str)] if _has_text(labels) else []
         if labels is None or detection is None:
             batch: Batch | Held = Batch.of(ids, texts, labels, self.fields)
         else:
@@ -294,9 +295,15 @@ class Reading:
             return batch
         assert self.detection is not None
         separator, labels = self.detection.separator, batch.labels
-        self.detection.watch(labels)
-        lists = [split(x, separator) if isinstance(x, str) else x for x in labels]
-        return Batch.of(batch.ids, batch.texts, lists, self.fields)
+        if _has_text(labels):
+            self.detection.watch(labels)
+            labels = [split(x, separator) if isinstance(x, str) else x for x in labels]
+        return Batch.of(batch.ids, batch.texts, labels, self.fields)
+
+
+def _has_text(labels: Sequence[Any] | None) -> bool:
+    """Tell whether some labels are one text, without a look at each."""
+    return any(issubclass(kind, str) for kind in set(map(type, labels or ())))
 
 
 def _find(values: Mapping[str, Any], path: str, default: object = _MISSING) -> Any:
