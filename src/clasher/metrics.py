@@ -202,9 +202,10 @@ class Metrics(Measures):
             predicted_ids, predicted.indptr, predicted.yes,
             np.zeros(len(names), np.uint8), first, counts, self.totals,
         )  # fmt: skip
-        columns = self._table.columns(list(names), first.tolist())
-        self.counts = self._table.counts
-        np.add.at(self.counts.T, columns, counts.T)  # labels past max_labels share a column
+        columns = np.array(self._table.columns(list(names), first.tolist()), np.int64)
+        self.counts, own = self._table.counts, columns > 0
+        self.counts[:, columns[own]] += counts[:, own]
+        self.counts[:, 0] += counts[:, ~own].sum(axis=1)  # labels past max_labels share a column
 
 
 class _Table:

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 PATIENCE = 1.0  # seconds to wait for a source to end
 WAKE = 0.25  # seconds between two checks for signals while waiting
+HEAD_START = 0.001  # seconds for the caller to enter a kernel, where it does not need Python's lock
 
 T = TypeVar("T")
 
@@ -26,10 +27,16 @@ def read_ahead(items: Generator[T], ahead: int) -> Generator[T]:
     free = threading.Semaphore(ahead)
     closed = threading.Event()
 
+    def is_next_wanted() -> bool:
+        if not free.acquire(blocking=False):  # the caller is slower: it should not wait for us
+            free.acquire()
+            closed.wait(HEAD_START)
+        return not closed.is_set()
+
     def read() -> None:
         try:
             with closing(items):
-                while free.acquire() and not closed.is_set():
+                while is_next_wanted():
                     ready.put((item := next(items, None), None))
                     if item is None:
                         return
