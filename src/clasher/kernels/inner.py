@@ -37,7 +37,7 @@ class _Whole(JITCodeLibrary):
     """Code with all that it calls."""
 
     def finalize(self) -> None:
-        found: dict[Any, None] = {}
+        found: dict[Any, None] = {}  # all that these call too, in order
         waiting = list(reversed(self._linking_libraries))
         while waiting:
             library = waiting.pop()
@@ -48,39 +48,34 @@ class _Whole(JITCodeLibrary):
         super().finalize()
 
 
-@register_pass(mutates_CFG=False, analysis_only=True)
-class _UsePart(FunctionPass):
-    """Let a function that kernels call begin with a part."""
+class _Begin(FunctionPass):
+    """Let a function begin with a library of our own."""
 
-    _name = "clasher_use_part"
-
-    def __init__(self) -> None:
-        FunctionPass.__init__(self)
-
-    def run_pass(self, state: Any) -> bool:
-        state.library = _Part(state.targetctx.codegen(), state.func_id.func_qualname)
-        return False
-
-
-@register_pass(mutates_CFG=False, analysis_only=True)
-class _UseWhole(FunctionPass):
-    """Let a kernel that Python calls begin as a whole."""
-
-    _name = "clasher_use_whole"
+    library: type[JITCodeLibrary]
 
     def __init__(self) -> None:
         FunctionPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
-        state.library = _Whole(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
         return False
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _BeginPart(_Begin):
+    _name, library = "clasher_begin_part", _Part
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _BeginWhole(_Begin):
+    _name, library = "clasher_begin_whole", _Whole
 
 
 class PartCompiler(CompilerBase):
     """Numba's compiler for parts."""
 
-    first_pass = _UsePart
+    first_pass = _BeginPart
 
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
@@ -92,7 +87,7 @@ class PartCompiler(CompilerBase):
 class WholeCompiler(PartCompiler):
     """Numba's compiler for wholes."""
 
-    first_pass = _UseWhole
+    first_pass = _BeginWhole
 
 
 PART = {"pipeline_class": PartCompiler, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
