@@ -75,8 +75,7 @@ def scan(data, position, end, table, minimum, initial, hashes, starts, stops):
 
     Word ends are unpredictable, so the common case has no branch: every code point writes the word
     so far, and only the end of a word moves on to the next place. Unsigned positions spare the test
-    for negative ones. Without ``PLACES`` nothing is written to ``starts`` and ``stops``: that takes
-    half the time.
+    for negative ones. Without ``PLACES`` nothing is written to ``starts`` and ``stops``.
     """
     room = np.uint64(hashes.shape[0])
     found, i, start, stop = np.uint64(0), np.uint64(position), np.uint64(position), np.uint64(end)
