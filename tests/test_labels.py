@@ -309,3 +309,39 @@ def test_rankings_and_documents_go_together():
         Rankings.of([["oil"]], 3)
     with pytest.raises(LabelError, match="labels of many documents must be a sequence"):
         Rankings.of(3)
+
+
+def test_many_lists_are_read_like_few():
+    few = [["oil", "gold"], None, [], {"tin"}, ("gold", "gold", " oil "), ["漢字"]] * 9
+    many = few * 3
+    assert len(few) < 100 <= len(many)
+    read, pieces = LabelSets.of(many), LabelSets.join([LabelSets.of(few)] * 3)
+    assert read.names == pieces.names
+    for name in ("ids", "indptr", "yes", "known"):
+        assert getattr(read, name).tolist() == getattr(pieces, name).tolist()
+
+
+@pytest.mark.parametrize("bad", [["oil", None], ["oil", 1], [b"oil"], ["\ud800"], [""], "oil", 1])
+def test_errors_in_many_lists_are_those_of_few(bad):
+    errors = []
+    for good in (1, 200):
+        with pytest.raises(LabelError) as error:
+            LabelSets.of([["oil"]] * good + [bad])
+        errors.append(str(error.value).replace(f"document {good}", "document"))
+    assert errors[0] == errors[1]
+
+
+@EXAMPLES
+@given(st.lists(any_labels, max_size=5))
+def test_labels_of_a_document_are_numbered_in_order_and_once(documents):
+    sets, index = LabelSets.of(documents), LabelIndex(1000, ["tin", "gold"])
+    index.extend(index.unknown(sets))
+    numbered = index.translate(sets)
+    assert numbered == sets
+    for at in range(len(sets)):
+        inside = slice(numbered.indptr[at], numbered.indptr[at + 1])
+        own, given_ids = numbered.ids[inside].tolist(), sets.ids[sets.indptr[at] :]
+        named = [index.numbers[sets.names[i]] for i in given_ids[: np.diff(sets.indptr)[at]]]
+        assert own == sorted(set(named))
+        first = [named.index(label) + sets.indptr[at] for label in own]
+        assert numbered.yes[inside].tolist() == sets.yes[first].tolist()

@@ -231,13 +231,8 @@ class _Run:
         else:
             predicted, best = self.model.step_and_rank_many(hashed, shown, k=max(RANKS))
             self.ranked.update_many(sets, best)
-        judged = self.metrics.documents
+        self.taught += int(np.count_nonzero(shown.known != UNLABELLED))
         self.metrics.update_many(sets, predicted)
-        self.taught += (
-            self.metrics.documents - judged
-            if shown is sets
-            else int(np.count_nonzero(shown.known != UNLABELLED))
-        )
         self.documents += len(sets)
         self.seconds = perf_counter() - self._start
         if self.documents % self.every == 0:

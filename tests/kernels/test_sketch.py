@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from clasher import Clasher
 from clasher.errors import SettingError
 from clasher.kernels.hashing import place, row_bucket
-from clasher.kernels.sketch import estimate
+from clasher.kernels.sketch import estimate, take_logs
 from clasher.learning import memory
 from support.reference import plain
 from tests import strategies
@@ -196,3 +196,10 @@ def test_further_rows_part_a_rare_word_from_a_frequent_one():
     words = [strategies.text([word]) for word in truth]
     assert estimates(tall, words).sum() < estimates(flat, words).sum()
     assert estimates(tall, ["w0"]) >= 51
+
+
+@given(st.lists(st.floats(1e-300, 1e300), min_size=1, max_size=20))
+def test_logarithms_are_those_of_numpy(numbers):
+    values = np.array(numbers)
+    take_logs(values, np.empty(len(numbers)))
+    np.testing.assert_allclose(values, np.log(numbers), rtol=1e-15, atol=1e-15)

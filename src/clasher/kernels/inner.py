@@ -1,4 +1,4 @@
-"""Compile kernels in half the time: only those that Python calls become machine code.
+"""Turn only those kernels into machine code that Python calls.
 
 Numba turns every function into machine code with a way in from Python, links all that it calls into
 it, and optimises the whole, even if its callers do the same again. Here a function that only
