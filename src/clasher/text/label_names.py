@@ -4,6 +4,7 @@
 characters around it. Models see names in NFC without these. Upper and lower case stay different.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeVar
@@ -20,6 +21,10 @@ INVISIBLE: Final = (
 )
 # These change how other characters look, so names keep them; alone they show nothing.
 MODIFIERS: Final = "\u034f" + "".join(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0000, 0xE0080)]))
+
+_SEPARATORS: Final = re.compile(r"[-_:./\s]+")
+_URI: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|urn:)\S+")
+_CASE_CHANGE: Final = re.compile("(?<=l)(?=U)|(?<=U)(?=Ul)")  # in a shape: U upper, l lower case
 
 
 def normal_name(name: str) -> str:
@@ -80,3 +85,42 @@ def settled_names(names: Iterable[str]) -> list[str]:
         settled[name] = normal if normal and normal not in taken else name
         taken.add(settled[name])
     return [settled[name] for name in given]
+
+
+def readable(label: str) -> str:
+    """Return the words of a label; of a URI only those of its last part.
+
+    Words end at ``-_:./``, at white space and where the case changes. Words in capitals stay whole,
+    and digits stay with the letters before them.
+
+    >>> readable("ClassificationOfThings"), readable("HTMLParser"), readable("crude_oil")
+    ('Classification Of Things', 'HTML Parser', 'crude oil')
+    >>> readable("http://example.org/topics#windPower2")
+    'wind Power2'
+    """
+    parts = _SEPARATORS.split(local_name(label) if _URI.fullmatch(label) else label)
+    words = " ".join(word for part in parts for word in _split_at_case(part))
+    return words if words.strip(INVISIBLE + MODIFIERS + " ") else label
+
+
+def local_name(uri: str) -> str:
+    """Return the last part of a URI.
+
+    >>> local_name("http://example.org/topics#oil"), local_name("urn:isbn:1"), local_name("oil")
+    ('oil', '1', 'oil')
+    """
+    return re.split("[/#:]", uri.rstrip("/#:"))[-1] or uri
+
+
+def _split_at_case(part: str) -> list[str]:
+    """Split ``HTMLParser`` before the P, and ``crudeOil`` before the O; keep ``APIs`` whole."""
+    shape = ""
+    for character in part:
+        if character.isupper() or character.islower():
+            shape += "U" if character.isupper() else "l"
+        else:
+            shape += shape[-1:] or "U"
+    if part.endswith("s") and shape.endswith("Ul"):
+        shape = shape[:-1] + "U"
+    ends = [*(found.start() for found in _CASE_CHANGE.finditer(shape)), len(part)]
+    return [part[start:end] for start, end in zip([0, *ends], ends, strict=False) if part]
