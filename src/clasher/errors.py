@@ -4,7 +4,9 @@
      ├── SettingError (ValueError)        a parameter is unknown or has a bad value
      ├── TextError (TypeError)            a document is not text
      ├── LabelError (ValueError)          labels have a bad form
-     │    └── LabelCapacityError          the stream has more labels than ``max_labels``
+     │    ├── LabelCapacityError          the stream has more labels than ``max_labels``
+     │    ├── UnknownLabelError (KeyError)  a vocabulary does not have the label
+     │    └── TermError                   a term of a vocabulary is bad
      ├── NotLearntError (LookupError)     the model does not have the document to change
      ├── StreamError                      a stream cannot be opened, or is empty
      │    ├── RecordError (ValueError)    one record is bad: where, which field, what to do
@@ -54,6 +56,34 @@ class LabelError(ClasherError, ValueError):
 
 class LabelCapacityError(LabelError):
     """The stream has more labels than ``max_labels``."""
+
+
+class UnknownLabelError(LabelError, KeyError):
+    """A vocabulary does not have the label; the message suggests the nearest one."""
+
+    __str__ = Exception.__str__  # a KeyError would show its message in quotes
+
+
+class TermError(LabelError):
+    """A term of a vocabulary is bad.
+
+    Attributes
+    ----------
+    problem : str
+        What is wrong.
+    remedy : str
+        What to do.
+    number : int | None
+        The place of the term in a list, counted from 1.
+
+    >>> print(TermError("the name is empty", "write one", 3))
+    term 3: the name is empty; write one
+    """
+
+    def __init__(self, problem: str, remedy: str, number: int | None = None) -> None:
+        where = "" if number is None else f"term {number}: "
+        super().__init__(f"{where}{problem}; {remedy}")
+        self.problem, self.remedy, self.number = problem, remedy, number
 
 
 class NotLearntError(ClasherError, LookupError):
