@@ -23,10 +23,11 @@ CORE = (
     "text.analyzer", "text.hashing", "text.label_names", "text.tokens",
     "theory.bounds", "theory.distortion", "theory.plan",
     "unsupervised.clusters", "unsupervised.similar", "unsupervised.vectors", "version",
+    "vocabulary",
 )  # fmt: skip
 OPTIONAL = (
     "click", "rich", "plotly", "psutil", "pandas", "polars", "sklearn", "river", "pytest",
-    "hypothesis", "Stemmer", "stop_words", "apsw", "pyspark",
+    "hypothesis", "Stemmer", "stop_words", "apsw", "pyspark", "rdflib",
 )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from clasher.unsupervised.clusters import Clusters
     from clasher.unsupervised.similar import Similar
     from clasher.unsupervised.vectors import HashedTfidf
+    from clasher.vocabulary import Vocabulary
 
 _HOMES = {
     "Alarm": "clasher.learning.drift",
@@ -28,11 +29,12 @@ _HOMES = {
     "LabelSets": "clasher.labels",
     "Settings": "clasher.settings",
     "Similar": "clasher.unsupervised.similar",
+    "Vocabulary": "clasher.vocabulary",
 }
 
 __all__ = [
     "Alarm", "Analyzer", "Clasher", "ClasherError", "Clusters", "Explanation", "HashedTfidf",
-    "LabelSets", "Settings", "Similar", "__version__",
+    "LabelSets", "Settings", "Similar", "Vocabulary", "__version__",
 ]  # fmt: skip
 
 
